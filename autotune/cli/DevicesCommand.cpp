@@ -1,0 +1,100 @@
+// tessera devices: the GPUs of this machine and the ones that the simulator can pose as.
+#include "autotune/cli/Commands.h"
+#include "autotune/cli/Describe.h"
+#include "autotune/cli/DeviceChoice.h"
+
+#include <fmt/format.h>
+
+namespace tessera::cli {
+namespace {
+
+constexpr const char *kSimulated[] = {"a100", "rtx3090", "rtx4090", "h100", "h200", "b200", "rtx5090"};
+
+struct Row {
+  std::string name;
+  Result<Device> device;
+};
+
+Json deviceJson(const Row &row) {
+  Json json;
+  json["name"] = row.name;
+  if (!row.device) {
+    json["unusable"] = row.device.status().message();
+    return json;
+  }
+  const DeviceInfo &info = row.device->info();
+  json["product"] = info.name;
+  json["simulated"] = row.device->simulated();
+  json["compute_capability"] = fmt::format("{}.{}", info.major, info.minor);
+  json["target"] = row.device->target().name;
+  json["sm_count"] = info.smCount;
+  json["memory_bytes"] = info.memoryBytes;
+  json["shared_bytes_per_block"] = info.sharedBytesPerBlock;
+  json["l2_bytes"] = info.l2Bytes;
+  json["clock_khz"] = info.clockKHz;
+  return json;
+}
+
+Result<ExitCode> listDevices(const CommonFlags &common) {
+  std::vector<Row> rows;
+  std::string noGpu;
+  for (int ordinal = 0;; ++ordinal) {
+    Result<Device> device = Device::open(fmt::format("cuda:{}", ordinal));
+    if (!device && device.status().code() == Code::NoDevice) {
+      if (ordinal == 0)
+        noGpu = device.status().message();
+      break;
+    }
+    const bool unusable = !device && device.status().code() != Code::Unsupported;
+    rows.push_back({fmt::format("cuda:{}", ordinal), std::move(device)});
+    if (unusable) // a driver that fails for one GPU may fail for any number of them
+      break;
+  }
+  std::string noSimulator;
+  for (const char *profile : kSimulated) {
+    std::string name = fmt::format("sim:{}", profile);
+    Result<Device> device = Device::open(name);
+    if (!device && profile == kSimulated[0]) { // without the library there is nothing to ask for
+      noSimulator = device.status().message();
+      break;
+    }
+    rows.push_back({std::move(name), std::move(device)});
+  }
+  if (common.json) {
+    Json report;
+    report["devices"] = Json::array();
+    for (const Row &row : rows)
+      report["devices"].push_back(deviceJson(row));
+    report["no_gpu"] = noGpu.empty() ? Json(nullptr) : Json(noGpu);
+    report["no_simulator"] = noSimulator.empty() ? Json(nullptr) : Json(noSimulator);
+    fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+    return Right;
+  }
+  if (!noGpu.empty())
+    fmt::print("no GPU: {}\n", noGpu);
+  if (!noSimulator.empty())
+    fmt::print("no simulator: {}\n", noSimulator);
+  if (rows.empty())
+    return Right;
+  fmt::print("{:<12} {:<46} {:<8} {:>4} {:>10} {:>13} {:>7} {:>6}\n", "device", "product", "target", "SMs",
+             "memory GiB", "shared KiB", "L2 MiB", "MHz");
+  for (const Row &row : rows) {
+    if (!row.device) {
+      fmt::print("{:<12} unusable: {}\n", row.name, row.device.status().message());
+      continue;
+    }
+    const DeviceInfo &info = row.device->info();
+    fmt::print("{:<12} {:<46} {:<8} {:>4} {:>10.0f} {:>13} {:>7} {:>6}\n", row.name, info.name,
+               row.device->target().name, info.smCount, double(info.memoryBytes) / 0x1p30,
+               info.sharedBytesPerBlock / 1024, info.l2Bytes >> 20, info.clockKHz / 1000);
+  }
+  return Right;
+}
+
+} // namespace
+
+Command declareDevices(CLI::App &app) {
+  return [](const CommonFlags &common) { return listDevices(common); };
+}
+
+} // namespace tessera::cli

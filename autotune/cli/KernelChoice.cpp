@@ -1,0 +1,96 @@
+// The engine's ordinary way, and the direct one for stage dumps and foreign targets.
+#include "autotune/cli/KernelChoice.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+namespace tessera::cli {
+
+void KernelFlags::addTo(CLI::App &app) {
+  const std::string group = "Kernel";
+  app.add_option("--device", device,
+                 "cuda:N, sim:NAME, or auto: cuda:0 if there is one, else the simulator (default auto)")
+      ->type_name("DEVICE")
+      ->group(group);
+  app.add_option("--target", target, "architecture to compile for, e.g. sm_80 (default: that of the device)")
+      ->type_name("ARCH")
+      ->group(group);
+  app.add_option("--schedule", schedule, "schedule to use in place of the chosen one; `tessera explain` shows the form")
+      ->type_name("TEXT")
+      ->group(group);
+  app.add_option("--stages", stages, "folder that receives the text of every stage of the compile")
+      ->type_name("DIR")
+      ->group(group);
+}
+
+Result<std::optional<Schedule>> KernelFlags::givenSchedule(const AttentionSpec &spec, const Target &target) const {
+  if (schedule.empty())
+    return std::optional<Schedule>();
+  const Result<Schedule> parsed = Schedule::parse(schedule);
+  if (!parsed)
+    return Status(Code::InvalidArgument, fmt::format("--schedule: {}", parsed.status().message()),
+                  parsed.status().hint());
+  if (Status status = parsed->legal(spec, target); !status)
+    return Status(status.code(), fmt::format("--schedule {}: {}", schedule, status.message()), status.hint());
+  return std::optional<Schedule>(*parsed);
+}
+
+Result<PreparedKernel> prepareKernel(const KernelFlags &flags, const AttentionSpec &spec, const Problem &problem,
+                                     const Device &device) {
+  const Result<Target> target = flags.target.empty() ? Result<Target>(device.target()) : Target::parse(flags.target);
+  if (!target)
+    return target.status();
+  const Result<std::optional<Schedule>> given = flags.givenSchedule(spec, *target);
+  if (!given)
+    return given.status();
+  if (*target == device.target() && flags.stages.empty()) {
+    Result<Engine> engine = Engine::create();
+    if (!engine)
+      return engine.status();
+    const Result<Kernel> kernel = engine->prepare(spec, problem, device, {*given});
+    if (!kernel)
+      return kernel.status();
+    return PreparedKernel{*kernel, kernel->info()};
+  }
+  if (!flags.stages.empty())
+    if (Status status = makeFolder(flags.stages); !status)
+      return status;
+  const Result<std::shared_ptr<const CompilerLibrary>> compiler = CompilerLibrary::open();
+  if (!compiler)
+    return compiler.status();
+  const Explanation why = *given ? explain(spec, *target, **given) : explain(spec, *target);
+  CompileRequest request;
+  request.spec = spec;
+  request.schedule = why.schedule;
+  request.target = target->name;
+  request.stagesDir = flags.stages;
+  const auto start = std::chrono::steady_clock::now();
+  const Result<CompileOutput> output = (*compiler)->compile(request);
+  if (!output)
+    return output.status();
+  const double milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const Result<KernelImage> image = KernelImage::parse(output->bytes);
+  if (!image)
+    return image.status();
+  const Result<Kernel> kernel = Kernel::load(*image, device);
+  if (!kernel)
+    return kernel.status();
+  PreparedKernel prepared{*kernel, kernel->info()};
+  prepared.info.source = Source::Compiler;
+  prepared.info.scheduleReason = why.reason;
+  prepared.info.compileMs = milliseconds;
+  return prepared;
+}
+
+Status makeFolder(const std::string &path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error)
+    return Status(Code::File, fmt::format("cannot make the folder {}: {}", path, error.message()));
+  return {};
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,34 @@
+// Progress: one line on stderr for what is being done, at once on a terminal, and only if it takes long elsewhere.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace tessera::cli {
+
+/// Not thread-safe for the caller; prints from its own thread.
+class Progress {
+public:
+  explicit Progress(bool quiet);
+  ~Progress();
+
+  /// Ends the last step and begins this one.
+  void step(std::string what);
+  /// Ends the last step and clears its line.
+  void done();
+
+private:
+  void run();
+  const bool quiet;
+  const bool terminal;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string current;
+  unsigned generation = 0;
+  bool stopping = false;
+  std::thread printer; ///< started by the first step off a terminal
+};
+
+} // namespace tessera::cli

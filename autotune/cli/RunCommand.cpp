@@ -1,0 +1,241 @@
+// tessera run: an attention from flags or files, on a GPU or the simulator, checked against the f64 reference on
+// request.
+#include "autotune/cli/Commands.h"
+#include "autotune/cli/CounterReport.h"
+#include "autotune/cli/Describe.h"
+#include "autotune/cli/DeviceChoice.h"
+#include "autotune/cli/DeviceRun.h"
+#include "autotune/cli/KernelChoice.h"
+#include "autotune/cli/Progress.h"
+#include "autotune/cli/SimulatorControl.h"
+#include "autotune/cli/files/TensorFile.h"
+#include "autotune/reference/Compare.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace tessera::cli {
+namespace {
+
+struct RunFlags {
+  ProblemFlags problem;
+  InputFlags inputs;
+  KernelFlags kernel;
+  std::string out, lseOut;
+  bool check = false, counters = false;
+  std::optional<bool> checks;
+};
+
+/// Everything that a report is made of.
+struct RunResult {
+  HostProblem host;
+  std::optional<PreparedKernel> prepared;
+  DeviceResult device;
+  bool simulated = false;
+  std::optional<reference::Comparison> verdict;
+  std::vector<std::string> findings;
+  std::optional<nlohmann::json> counters;
+};
+
+Result<reference::Comparison> judge(const RunResult &run) {
+  const HostProblem &host = run.host;
+  const AttentionSpec &spec = host.resolved.spec;
+  const reference::Sizes &sizes = host.resolved.sizes;
+  const reference::Problem problem = reference::Problem::of(spec);
+  const Result<reference::Answer> exact = reference::attention(host.view(0), host.view(1), host.view(2), problem);
+  if (!exact)
+    return exact.status();
+  const Result<reference::Answer> plain =
+      reference::plainAttention(host.view(0), host.view(1), host.view(2), problem, spec.outputType(), spec.precision);
+  if (!plain)
+    return plain.status();
+  const reference::View out =
+      reference::View::dense(run.device.out.bytes.data(), spec.outputType(),
+                             {sizes.batch, sizes.queryLength, sizes.queryHeads, sizes.valueDim});
+  reference::LseView lse;
+  if (run.device.lse)
+    lse = {reinterpret_cast<const float *>(run.device.lse->bytes.data()),
+           {sizes.queryHeads * sizes.queryLength, sizes.queryLength, 1}};
+  return reference::compare(out, run.device.lse ? &lse : nullptr, *exact, *plain, problem, spec.dtype, spec.precision);
+}
+
+Status writeOutputs(const RunFlags &flags, const RunResult &run) {
+  std::vector<files::Output> outputs;
+  if (!flags.out.empty())
+    outputs.push_back({flags.out, "out", &run.device.out});
+  if (!flags.lseOut.empty())
+    outputs.push_back({flags.lseOut, "lse", &*run.device.lse});
+  return files::writeTensorFiles(outputs);
+}
+
+void printJson(const RunFlags &flags, const RunResult &run) {
+  Json report;
+  report["problem"] = problemJson(run.host.resolved);
+  report["problem"]["layout"] = name(run.host.layout);
+  report["problem"]["seed"] = run.host.generated ? Json(run.host.seed) : Json(nullptr);
+  report["checked"] = run.verdict.has_value();
+  const auto verdict = [&](const char *key, auto member) {
+    report[key] = run.verdict ? Json(member(*run.verdict)) : Json(nullptr);
+  };
+  verdict("ok", [](const reference::Comparison &v) { return Json(v.ok); });
+  verdict("error", [](const reference::Comparison &v) { return number(v.error); });
+  verdict("bound", [](const reference::Comparison &v) { return number(v.bound); });
+  verdict("plain_error", [](const reference::Comparison &v) { return number(v.plainError); });
+  const bool lse = run.device.lse.has_value();
+  verdict("lse_error", [&](const reference::Comparison &v) { return lse ? number(v.lseError) : Json(nullptr); });
+  verdict("lse_bound", [&](const reference::Comparison &v) { return lse ? number(v.lseBound) : Json(nullptr); });
+  if (run.verdict && !run.verdict->ok)
+    report["complaint"] = run.verdict->complaint;
+  addKernel(report, run.prepared->info);
+  if (run.device.milliseconds > 0)
+    report["time"] = {{"ms", number(run.device.milliseconds)}, {"modelled", run.simulated}};
+  else
+    report["time"] = nullptr;
+  report["rescues"] = orNull(run.device.rescues);
+  if (run.simulated)
+    report["findings"] = run.findings;
+  if (flags.counters && run.counters)
+    report["counters"] = counterJson(*run.counters, run.host.resolved);
+  report["notes"] = run.host.resolved.notes;
+  if (!run.prepared->info.warnings.empty())
+    report["warnings"] = run.prepared->info.warnings;
+  fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void printTable(const RunFlags &flags, const RunResult &run) {
+  const KernelInfo &info = run.prepared->info;
+  const auto known = [](const std::optional<uint32_t> &value) { return value ? fmt::format("{}", *value) : "unknown"; };
+  Table table;
+  table.row("attention", problemText(run.host.resolved));
+  for (const std::string &note : run.host.resolved.notes)
+    table.row("note", note);
+  table.row("device", info.device);
+  table.row("schedule", info.schedule.text());
+  table.row("because", info.scheduleReason);
+  table.row("source",
+            fmt::format("{}, {:.0f} ms to compile, {:.0f} ms to load", name(info.source), info.compileMs, info.loadMs));
+  table.row("kernel", fmt::format("{}, {} registers, {} bytes spilled, {} bytes of shared memory, {} threads a block",
+                                  info.target, known(info.registers), known(info.spillBytes), info.sharedBytes,
+                                  info.blockThreads));
+  if (!info.warnings.empty())
+    table.row("warning", info.warnings);
+  if (run.device.milliseconds > 0)
+    table.row("time", fmt::format("{:.4g} ms{}", run.device.milliseconds, run.simulated ? " (modelled)" : ""));
+  if (run.device.rescues)
+    table.row("rescues", fmt::format("{} query tiles done again", *run.device.rescues));
+  if (run.verdict) {
+    table.row("error", fmt::format("{:.3g}, at most {:.3g} is allowed (a plain framework errs by {:.3g})",
+                                   run.verdict->error, run.verdict->bound, run.verdict->plainError));
+    if (run.device.lse)
+      table.row("LSE error",
+                fmt::format("{:.3g}, at most {:.3g} is allowed", run.verdict->lseError, run.verdict->lseBound));
+    table.row("check", run.verdict->ok ? "right" : "WRONG: " + run.verdict->complaint);
+  }
+  if (!flags.out.empty())
+    table.row("output", flags.out);
+  if (!flags.lseOut.empty())
+    table.row("LSE output", flags.lseOut);
+  table.print();
+  if (flags.counters && run.counters)
+    printCounters(*run.counters, run.host.resolved);
+}
+
+Status configureSimulator(const RunFlags &flags, const Device &device,
+                          const std::optional<SimulatorControl> &simulator) {
+  if (simulator)
+    return simulator->configure({{"counters", true}, {"checks", flags.checks.value_or(true)}});
+  if (flags.counters || flags.checks)
+    return Status(Code::Unsupported,
+                  fmt::format("{} is of the simulator, and {} is a GPU", flags.counters ? "--counters" : "--checks",
+                              device.name()),
+                  "add --device sim:a100, or leave the flag out");
+  return {};
+}
+
+Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
+  for (const std::string *path : {&flags.out, &flags.lseOut})
+    if (!path->empty())
+      if (const Result<files::TensorPath> parsed = files::parseTensorPath(*path); !parsed)
+        return parsed.status();
+  if (!flags.lseOut.empty())
+    flags.problem.lse = true;
+  Progress progress(common.quiet);
+  RunResult result;
+  progress.step("making inputs");
+  Result<HostProblem> host = makeHostProblem(flags.problem, flags.inputs);
+  if (!host)
+    return host.status();
+  result.host = *std::move(host);
+  progress.done();
+  const Result<Device> device = openDevice(flags.kernel.device, common.quiet);
+  if (!device)
+    return device.status();
+  result.simulated = device->simulated();
+  const Result<std::optional<SimulatorControl>> simulator = SimulatorControl::of(*device);
+  if (!simulator)
+    return simulator.status();
+  if (Status status = configureSimulator(flags, *device, *simulator); !status)
+    return status;
+  progress.step("compiling");
+  Result<PreparedKernel> prepared =
+      prepareKernel(flags.kernel, result.host.resolved.spec, result.host.problem(), *device);
+  if (!prepared)
+    return prepared.status();
+  result.prepared = *std::move(prepared);
+  progress.step(result.simulated ? "running on the simulator" : "running");
+  Result<DeviceResult> ran = runOnDevice(*device, result.prepared->kernel, result.host);
+  if (*simulator) {
+    result.findings = (*simulator)->findings();
+    result.counters = (*simulator)->counters();
+  }
+  progress.done();
+  for (const std::string &finding : result.findings)
+    fmt::print(stderr, "simulator: {}\n", finding);
+  if (!ran)
+    return ran.status();
+  result.device = *std::move(ran);
+  if (flags.check) {
+    progress.step("checking against the f64 reference");
+    Result<reference::Comparison> verdict = judge(result);
+    if (!verdict)
+      return verdict.status();
+    result.verdict = *std::move(verdict);
+    progress.done();
+  }
+  if (Status status = writeOutputs(flags, result); !status)
+    return status;
+  if (common.json)
+    printJson(flags, result);
+  else
+    printTable(flags, result);
+  const bool right = (!result.verdict || result.verdict->ok) && result.findings.empty();
+  return right ? Right : CheckFailed;
+}
+
+} // namespace
+
+Command declareRun(CLI::App &app) {
+  auto flags = std::make_shared<RunFlags>();
+  flags->problem.addTo(app);
+  flags->inputs.addTo(app);
+  app.add_option("--out", flags->out, "write the output to a .npy or .safetensors file")
+      ->type_name("FILE")
+      ->group("Data");
+  app.add_option("--lse-out", flags->lseOut, "write the log-sum-exp (batch, head, sequence); implies --lse")
+      ->type_name("FILE")
+      ->group("Data");
+  flags->kernel.addTo(app);
+  app.add_flag("--check", flags->check, "compare with the f64 reference; exit code 1 if it is out of bounds")
+      ->group("Checking");
+  app.add_flag("--counters", flags->counters, "what the kernel did, beside the least possible (simulator)")
+      ->group("Checking");
+  addValue(app, "--checks", flags->checks, parseOnOff, "the simulator's memory and race checks (default on)", "on|off")
+      ->group("Checking");
+  app.footer("Example:\n  tessera run --dtype bf16 --batch 2 --heads 8 --kv-heads 2 --head-dim 128 --seqlen-q 300 "
+             "--seqlen-kv 517 \\\n"
+             "      --causal bottom-right --lse --check --device sim:a100");
+  return [flags](const CommonFlags &common) { return run(*flags, common); };
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,56 @@
+// JSON in and out of the simulator's private entry points.
+#include "autotune/cli/SimulatorControl.h"
+
+#include "runtime/simulator/driver/SimulatorApi.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace tessera::cli {
+namespace {
+
+nlohmann::json parsed(const char *text) {
+  nlohmann::json value = nlohmann::json::parse(text ? text : "", nullptr, /*allow_exceptions=*/false);
+  return value.is_object() ? value : nlohmann::json::object();
+}
+
+} // namespace
+
+Result<std::optional<SimulatorControl>> SimulatorControl::of(const Device &device) {
+  if (!device.simulated())
+    return std::optional<SimulatorControl>();
+  const Driver &driver = device.context()->driver();
+  SimulatorControl control;
+  control.configure_ = reinterpret_cast<decltype(&tessera_sim_configure)>(driver.find("tessera_sim_configure"));
+  control.report_ = reinterpret_cast<decltype(&tessera_sim_report)>(driver.find("tessera_sim_report"));
+  control.counters_ = reinterpret_cast<decltype(&tessera_sim_counters)>(driver.find("tessera_sim_counters"));
+  control.lastError_ = reinterpret_cast<decltype(&tessera_sim_last_error)>(driver.find("tessera_sim_last_error"));
+  if (!control.configure_ || !control.report_ || !control.counters_ || !control.lastError_)
+    return Status(Code::Unsupported, fmt::format("{} is no Tessera simulator of this version", driver.library()),
+                  "unset TESSERA_SIM_LIBRARY, or point it at this version's libtessera-sim.so");
+  return std::optional<SimulatorControl>(control);
+}
+
+Status SimulatorControl::configure(const nlohmann::json &options) const {
+  const std::string text = options.dump();
+  if (configure_(text.c_str()) == 0)
+    return {};
+  return Status(Code::InvalidArgument, fmt::format("the simulator refuses the options {}: {}", text, lastError_()));
+}
+
+std::vector<std::string> SimulatorControl::findings() const {
+  std::vector<std::string> texts;
+  const nlohmann::json report = parsed(report_());
+  const auto found = report.find("findings");
+  if (found == report.end() || !found->is_array())
+    return texts;
+  for (const nlohmann::json &finding : *found) {
+    const auto text = finding.find("text");
+    texts.push_back(text != finding.end() && text->is_string() ? text->get<std::string>() : finding.dump());
+  }
+  return texts;
+}
+
+nlohmann::json SimulatorControl::counters() const { return parsed(counters_()); }
+
+} // namespace tessera::cli

@@ -1,0 +1,35 @@
+// SimulatorControl: the options, findings and counters of the simulator behind a device.
+#pragma once
+
+#include "runtime/engine/Device.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+/// The private entry points of libtessera-sim.so. The simulator's state is one per process.
+class SimulatorControl {
+public:
+  /// Nothing where the device is a GPU; Unsupported where the simulator lacks the entry points.
+  static Result<std::optional<SimulatorControl>> of(const Device &device);
+
+  /// Options for later launches, see SimulatorApi.h; InvalidArgument with the simulator's reason.
+  Status configure(const nlohmann::json &options) const;
+
+  /// What the checks found in the last launch, each a text for people; empty when it was clean.
+  std::vector<std::string> findings() const;
+  /// The counters of the last launch; an empty object before the first.
+  nlohmann::json counters() const;
+
+private:
+  int (*configure_)(const char *) = nullptr;
+  const char *(*report_)() = nullptr;
+  const char *(*counters_)() = nullptr;
+  const char *(*lastError_)() = nullptr;
+};
+
+} // namespace tessera::cli

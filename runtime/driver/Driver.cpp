@@ -1,0 +1,103 @@
+// Opens a driver library, resolves its entry points and turns its result codes into Status.
+#include "runtime/driver/Driver.h"
+
+#include "runtime/driver/DriverSymbols.h"
+
+#include <dlfcn.h>
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace tessera {
+
+Driver::Driver() : symbols_(std::make_unique<DriverSymbols>()) {}
+Driver::~Driver() = default;
+
+void *Driver::find(const char *symbol) const { return dlsym(handle_, symbol); }
+
+Result<std::shared_ptr<const Driver>> Driver::open(const std::string &library) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<const Driver>> opened;
+  std::lock_guard lock(mutex);
+  if (std::shared_ptr<const Driver> driver = opened[library].lock())
+    return driver;
+
+  std::shared_ptr<Driver> driver(new Driver);
+  driver->library_ = library;
+  driver->handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!driver->handle_) {
+    const char *why = dlerror();
+    return Status(Code::NoDevice,
+                  fmt::format("no CUDA driver: {} not found ({})", library, why ? why : "no reason given"));
+  }
+
+  DriverSymbols &symbols = *driver->symbols_;
+  std::vector<const char *> missing;
+#define TESSERA_RESOLVE(member, exported)                                                                              \
+  symbols.member = reinterpret_cast<decltype(symbols.member)>(driver->find(exported));                                 \
+  if (!symbols.member)                                                                                                 \
+    missing.push_back(exported);
+  TESSERA_DRIVER_SYMBOLS(TESSERA_RESOLVE)
+#undef TESSERA_RESOLVE
+#define TESSERA_RESOLVE(member, exported)                                                                              \
+  symbols.member = reinterpret_cast<decltype(symbols.member)>(driver->find(exported));
+  TESSERA_DRIVER_OPTIONAL_SYMBOLS(TESSERA_RESOLVE)
+#undef TESSERA_RESOLVE
+  if (!missing.empty())
+    return Status(Code::DriverError,
+                  fmt::format("{} lacks {} entry points of the CUDA driver API: {}", library, missing.size(),
+                              fmt::join(missing, ", ")),
+                  "install a driver for CUDA 12.0 or newer");
+
+  int initialised = symbols.cuInit(0);
+  if (initialised == CUDA_ERROR_NO_DEVICE)
+    return Status(Code::NoDevice, fmt::format("{} finds no GPU: {}", library, driver->describe(initialised)));
+  if (Status status = driver->check(initialised, "initialising {} (cuInit)", library); !status)
+    return status;
+  if (Status status =
+          driver->check(symbols.cuDriverGetVersion(&driver->version_), "asking {} for its version", library);
+      !status)
+    return status;
+  driver->simulated_ = driver->find("tessera_sim_configure") != nullptr;
+  opened[library] = driver;
+  return std::shared_ptr<const Driver>(driver);
+}
+
+std::string Driver::describe(int result) const {
+  const char *name = nullptr, *text = nullptr;
+  if (symbols_->cuGetErrorName(CUresult(result), &name) != CUDA_SUCCESS || !name)
+    name = "unknown CUresult";
+  if (symbols_->cuGetErrorString(CUresult(result), &text) != CUDA_SUCCESS || !text)
+    text = "the driver gives no text";
+  return fmt::format("{} ({}): {}", name, result, text);
+}
+
+Status Driver::failure(int result, std::string doing) const {
+  Code code = Code::DriverError;
+  std::string hint;
+  switch (result) {
+  case CUDA_ERROR_OUT_OF_MEMORY:
+    hint = "the device has no memory left for this; free buffers or use a smaller problem";
+    break;
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    hint = "this code was assembled for another GPU; PTX runs on all newer ones";
+    break;
+  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    hint = "the PTX is newer than the driver; update the driver";
+    break;
+  case CUDA_ERROR_ILLEGAL_ADDRESS:
+  case CUDA_ERROR_MISALIGNED_ADDRESS:
+  case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+  case CUDA_ERROR_LAUNCH_FAILED:
+  case CUDA_ERROR_LAUNCH_TIMEOUT:
+    hint = simulated_ ? "the simulator printed its report on stderr"
+                      : "run the same problem on \"sim:NAME\" to see which instruction it was";
+    break;
+  default:
+    break;
+  }
+  return Status(code, fmt::format("{}: {}", doing, describe(result)), std::move(hint));
+}
+
+} // namespace tessera

@@ -1,0 +1,93 @@
+// Module and Function: machine code loaded on a device, and its launch.
+#pragma once
+
+#include "runtime/driver/Stream.h"
+
+#include <array>
+
+struct CUmod_st;
+struct CUfunc_st;
+
+namespace tessera {
+
+/// What the driver says about a loaded kernel.
+struct FunctionAttributes {
+  unsigned registers;          ///< per thread
+  unsigned sharedBytes;        ///< static, per block
+  unsigned localBytes;         ///< per thread; spills are here
+  unsigned constantBytes;      ///< of the module's own
+  unsigned maxThreadsPerBlock; ///< what registers and launch bounds leave
+};
+
+/// The shape of one launch.
+struct LaunchShape {
+  std::array<unsigned, 3> grid = {1, 1, 1};
+  std::array<unsigned, 3> block = {1, 1, 1};
+  std::array<unsigned, 3> cluster = {1, 1, 1}; ///< blocks; needs sm_90 when not 1
+  unsigned dynamicSharedBytes = 0;             ///< see Function::allowDynamicShared
+};
+
+class Module;
+
+/// A kernel of a module, which it keeps loaded. Copyable; launch is thread-safe, allocates nothing and does not block.
+class Function {
+public:
+  const std::string &name() const { return name_; }
+  const FunctionAttributes &attributes() const { return attributes_; }
+  const Context &context() const;
+  CUfunc_st *handle() const { return handle_; }
+
+  /// Lets launches ask for up to so many bytes, beyond the 48 KiB that need no permission. DriverError when the device
+  /// has less.
+  Status allowDynamicShared(unsigned bytes) const;
+  /// Blocks of this size that fit on one SM at once.
+  Result<unsigned> blocksPerSm(unsigned threadsPerBlock, unsigned dynamicSharedBytes) const;
+  /// Enqueues the kernel. `parameters` holds one pointer for each of its parameters; the values are read before the
+  /// call returns.
+  Status launch(const LaunchShape &shape, void **parameters, StreamHandle stream) const;
+
+private:
+  friend class Module;
+
+  std::shared_ptr<const Module> module_;
+  CUfunc_st *handle_ = nullptr; // of module_
+  std::string name_;
+  FunctionAttributes attributes_{};
+};
+
+/// Loaded code. Immutable and thread-safe; shared by its functions, unloaded with the last of them.
+class Module : public std::enable_shared_from_this<Module> {
+public:
+  /// Loads a cubin, or PTX, which the driver assembles for the device (its messages are in the Status on failure).
+  /// DriverError with CUDA_ERROR_NO_BINARY_FOR_GPU in the text when a cubin does not fit the device; see `fits`.
+  static Result<std::shared_ptr<const Module>> load(std::shared_ptr<const Context> context, std::string_view code);
+  /// The same, telling apart by *fits = false code that is sound but for another GPU, for which the caller may have
+  /// other code.
+  static Result<std::shared_ptr<const Module>> load(std::shared_ptr<const Context> context, std::string_view code,
+                                                    bool *fits);
+
+  ~Module();
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+
+  const Context &context() const { return *context_; }
+  /// NotFound when the module has no such kernel.
+  Result<Function> function(const std::string &name) const;
+  /// Address and size in bytes of a global variable.
+  struct Global {
+    uint64_t address;
+    size_t bytes;
+  };
+  Result<Global> global(const std::string &name) const;
+  /// What the driver's assembler had to say; empty for a cubin.
+  const std::string &log() const { return log_; }
+
+private:
+  explicit Module(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
+
+  std::shared_ptr<const Context> context_;
+  CUmod_st *handle_ = nullptr; // owned
+  std::string log_;
+};
+
+} // namespace tessera

@@ -1,0 +1,61 @@
+// Stream and Event: order and time on a device.
+#pragma once
+
+#include "runtime/driver/Context.h"
+
+struct CUstream_st;
+struct CUevent_st;
+
+namespace tessera {
+
+/// A CUstream of whoever made it; null is the default stream of the current context. Not owned.
+using StreamHandle = CUstream_st *;
+
+/// Whether work on the stream is being captured into a graph, when nothing may be allocated, loaded or waited for.
+Result<bool> isCapturing(const Context &context, StreamHandle stream);
+/// Blocks until the stream is done; reports what failed asynchronously.
+Status synchronize(const Context &context, StreamHandle stream);
+
+/// A stream of our own, which does not wait for the default stream. Movable; thread-compatible.
+class Stream {
+public:
+  static Result<Stream> create(std::shared_ptr<const Context> context);
+  Stream(Stream &&other) noexcept;
+  Stream &operator=(Stream &&other) noexcept;
+  ~Stream();
+
+  StreamHandle handle() const { return handle_; }
+  const Context &context() const { return *context_; }
+  Status synchronize() const { return tessera::synchronize(*context_, handle_); }
+
+private:
+  explicit Stream(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
+
+  std::shared_ptr<const Context> context_;
+  StreamHandle handle_ = nullptr; // owned
+};
+
+/// A point in a stream. Movable; thread-compatible.
+class Event {
+public:
+  static Result<Event> create(std::shared_ptr<const Context> context);
+  Event(Event &&other) noexcept;
+  Event &operator=(Event &&other) noexcept;
+  ~Event();
+
+  CUevent_st *handle() const { return handle_; }
+  Status record(StreamHandle stream) const;
+  Status synchronize() const;
+  /// Makes later work of the stream wait for this point.
+  Status makeWait(StreamHandle stream) const;
+  /// Milliseconds from this point to a later one, both reached; modelled on the simulator.
+  Result<float> millisecondsTo(const Event &later) const;
+
+private:
+  explicit Event(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
+
+  std::shared_ptr<const Context> context_;
+  CUevent_st *handle_ = nullptr; // owned
+};
+
+} // namespace tessera

@@ -1,0 +1,164 @@
+// Loads images and launches them.
+#include "runtime/engine/Kernel.h"
+
+#include "runtime/engine/Explain.h"
+#include "runtime/engine/LoadedKernel.h"
+
+#include <chrono>
+
+namespace tessera {
+namespace {
+
+/// The lines of a driver's log that warn; the others only inform.
+std::string warningsOf(std::string_view log) {
+  std::string out;
+  for (size_t at = 0; at < log.size();) {
+    const size_t end = std::min(log.find('\n', at), log.size());
+    const std::string_view line = log.substr(at, end - at);
+    if (line.find("warning") != std::string_view::npos)
+      out.append(out.empty() ? "" : "\n").append(line);
+    at = end + 1;
+  }
+  return out;
+}
+
+} // namespace
+
+namespace detail {
+namespace {
+
+/// Whether the device can run what was compiled for `target`, and with the shared memory it asks for.
+Status checkDevice(const KernelImage &image, const Device &device) {
+  Result<Target> target = Target::parse(image.target);
+  if (!target)
+    return target.status();
+  const DeviceInfo &info = device.info();
+  if (info.major * 10 + info.minor < target->major * 10 + target->minor)
+    return {Code::Unsupported,
+            fmt::format("the kernel was compiled for {}; {} ({}) has compute capability {}.{}", image.target,
+                        device.name(), info.name, info.major, info.minor),
+            fmt::format("compile it for {}", device.target().name)};
+  if (image.dynamicSharedBytes > info.sharedBytesPerBlock)
+    return {Code::Unsupported,
+            fmt::format("the kernel needs {} bytes of shared memory per block; {} ({}) has {}",
+                        image.dynamicSharedBytes, device.name(), info.name, info.sharedBytesPerBlock),
+            fmt::format("compile it for {}", device.target().name)};
+  return {};
+}
+
+/// The cubin where the device runs it, else the PTX.
+Result<std::shared_ptr<const Module>> loadModule(const KernelImage &image, const Device &device, bool &fromCubin) {
+  fromCubin = false;
+  if (!image.cubin.empty() && !device.simulated()) {
+    bool fits = true;
+    auto module =
+        Module::load(device.context(), {reinterpret_cast<const char *>(image.cubin.data()), image.cubin.size()}, &fits);
+    fromCubin = module.ok();
+    if (module.ok() || fits)
+      return module;
+  }
+  return Module::load(device.context(), image.ptx);
+}
+
+} // namespace
+
+Result<std::shared_ptr<LoadedKernel>> LoadedKernel::load(KernelImage image, const Device &device) {
+  if (Status status = image.validate(); !status)
+    return status;
+  if (Status status = checkDevice(image, device); !status)
+    return status;
+  const auto start = std::chrono::steady_clock::now();
+  bool fromCubin = false;
+  Result<std::shared_ptr<const Module>> module = loadModule(image, device, fromCubin);
+  if (!module)
+    return module.status();
+  Result<Function> function = (*module)->function(image.entry);
+  if (!function)
+    return function.status();
+  if (function->attributes().maxThreadsPerBlock < image.blockThreads)
+    return Status(Code::Unsupported,
+                  fmt::format("kernel \"{}\" needs {} threads per block; {} ({}) allows {} with its registers",
+                              image.entry, image.blockThreads, device.name(), device.info().name,
+                              function->attributes().maxThreadsPerBlock));
+  if (Status status = function->allowDynamicShared(image.dynamicSharedBytes); !status)
+    return status;
+  std::vector<Argument> parameters;
+  for (const KernelParameter &parameter : image.parameters)
+    parameters.push_back(*parseArgument(parameter.name)); // known: validated above
+  Result<unsigned> blocks = function->blocksPerSm(image.blockThreads, image.dynamicSharedBytes);
+  if (blocks && *blocks == 0)
+    return Status(
+        Code::Unsupported,
+        fmt::format("no block of kernel \"{}\" ({} threads, {} registers, {} bytes of shared memory) fits on {} ({})",
+                    image.entry, image.blockThreads, function->attributes().registers, image.dynamicSharedBytes,
+                    device.name(), device.info().name));
+  const double loadMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::make_shared<LoadedKernel>(LoadedKernel{std::move(image), device, *function, std::move(parameters),
+                                                     blocks ? std::optional<uint32_t>(*blocks) : std::nullopt,
+                                                     fromCubin, 0, loadMs, warningsOf((*module)->log())});
+}
+
+} // namespace detail
+
+Result<Kernel> Kernel::load(const KernelImage &image, const Device &device) {
+  Result<std::shared_ptr<detail::LoadedKernel>> loaded = detail::LoadedKernel::load(image, device);
+  if (!loaded)
+    return loaded.status();
+  return Kernel(*loaded, Source::Image, true);
+}
+
+Status Kernel::launch(const LaunchArguments &arguments, StreamHandle stream) const {
+  const detail::LoadedKernel &kernel = *loaded_;
+  detail::LaunchValues launch;
+  if (Status status = detail::fillLaunchValues(kernel.image, arguments, launch); !status) [[unlikely]]
+    return status;
+  if (launch.blocks == 0)
+    return {};
+  void *parameters[argumentCount];
+  unsigned count = 0;
+  for (Argument argument : kernel.parameters)
+    parameters[count++] = &launch.values[unsigned(argument)];
+  return kernel.function.launch({.grid = {launch.blocks, 1, 1},
+                                 .block = {kernel.image.blockThreads, 1, 1},
+                                 .cluster = {1, 1, 1},
+                                 .dynamicSharedBytes = kernel.image.dynamicSharedBytes},
+                                parameters, stream);
+}
+
+const KernelImage &Kernel::image() const { return loaded_->image; }
+
+KernelInfo Kernel::info() const {
+  const detail::LoadedKernel &kernel = *loaded_;
+  const KernelImage &image = kernel.image;
+  KernelInfo info;
+  info.source = source_;
+  info.spec = image.spec;
+  info.schedule = image.schedule;
+  info.scheduleReason = source_ == Source::Image ? "recorded in the image"
+                        : scheduleGiven_         ? "given by the caller"
+                                                 : explain(image.spec, kernel.device.target()).reason;
+  info.target = image.target;
+  info.device = fmt::format("{} ({})", kernel.device.name(), kernel.device.info().name);
+  info.entry = image.entry;
+  info.code = kernel.fromCubin            ? "cubin"
+              : kernel.device.simulated() ? "PTX, executed by the simulator"
+                                          : "PTX, assembled by the driver";
+  info.registers = image.registers;
+  info.spillBytes = image.spillBytes;
+  if (!kernel.device.simulated() && !info.registers) {
+    info.registers = kernel.function.attributes().registers;
+    info.spillBytes = kernel.function.attributes().localBytes;
+  }
+  info.sharedBytes = image.dynamicSharedBytes;
+  info.blockThreads = image.blockThreads;
+  info.blocksPerSm = kernel.blocksPerSm;
+  if (auto tool = image.toolVersions.find("assembler"); tool != image.toolVersions.end())
+    info.assembler = tool->second;
+  info.ptxVersion = image.ptxVersion;
+  info.compileMs = kernel.compileMs;
+  info.loadMs = kernel.loadMs;
+  info.warnings = kernel.warnings;
+  return info;
+}
+
+} // namespace tessera

@@ -1,0 +1,27 @@
+// LoadedKernel: what all handles of one loaded kernel share.
+#pragma once
+
+#include "runtime/driver/Module.h"
+#include "runtime/engine/Device.h"
+#include "runtime/image/KernelImage.h"
+
+#include <vector>
+
+namespace tessera::detail {
+
+struct LoadedKernel {
+  KernelImage image;
+  Device device;
+  Function function;
+  std::vector<Argument> parameters; ///< in the order of the kernel's declaration
+  std::optional<uint32_t> blocksPerSm;
+  bool fromCubin = false;
+  double compileMs = 0;
+  double loadMs = 0;
+  std::string warnings;
+
+  /// See Kernel::load.
+  static Result<std::shared_ptr<LoadedKernel>> load(KernelImage image, const Device &device);
+};
+
+} // namespace tessera::detail

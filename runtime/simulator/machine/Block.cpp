@@ -1,0 +1,196 @@
+// A block's life: storage, warps, turns, and the end or the deadlock.
+#include "runtime/simulator/machine/Block.h"
+
+#include "runtime/simulator/machine/Async.h"
+#include "runtime/simulator/machine/Races.h"
+#include "runtime/simulator/machine/Report.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace tessera::sim::machine {
+
+Block::Block() = default;
+
+Block::~Block() {
+  for (Warp &w : warps)
+    while (!w.frames.empty())
+      releaseFrame(w, w.frames.back());
+  for (auto &[bytes, storage] : framePool)
+    std::free(storage);
+}
+
+void Block::start(const LaunchState &state, uint64_t number) {
+  for (Warp &w : warps)
+    while (!w.frames.empty())
+      releaseFrame(w, w.frames.back());
+  bool sameLaunch = launch == &state;
+  launch = &state;
+  linear = number;
+  const Dim3 &grid = state.config->grid, &dim = state.config->block;
+  index = {static_cast<uint32_t>(number % grid.x), static_cast<uint32_t>(number / grid.x % grid.y),
+           static_cast<uint32_t>(number / grid.x / grid.y)};
+  bool checks = state.options->checks;
+  uint32_t localBytes = state.kernel->localBytes;
+  if (!sameLaunch) {
+    windows.fill(GlobalWindow{});
+    warps = std::vector<Warp>(state.warps);
+    asyncStorage.clear();
+    for (uint32_t i = 0; i < state.warps; ++i)
+      asyncStorage.push_back(std::make_unique<AsyncCopies>());
+    sharedStorage.resize(state.sharedBytes + 64);
+    localStorage.resize(uint64_t(localBytes) * warpSize * state.warps);
+    if (checks) {
+      sharedShadowStorage.resize(state.sharedBytes + 64);
+      localShadowStorage.resize(localStorage.size());
+    }
+  }
+  // Zeros where nothing was written, so that what such reads see does not depend on earlier blocks.
+  std::memset(sharedStorage.data(), 0, sharedStorage.size());
+  std::memset(localStorage.data(), 0, localStorage.size());
+  if (checks) {
+    std::memset(sharedShadowStorage.data(), 0, sharedShadowStorage.size());
+    std::memset(localShadowStorage.data(), 0, localShadowStorage.size());
+  }
+  auto *sharedBase = reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(sharedStorage.data()) + 63) & ~uintptr_t(63));
+  barriers.fill(BarrierState{});
+  liveThreads = state.threads;
+  status = BlockStatus::Running;
+  known.clear();
+  findings.clear();
+  suppressed = 0;
+  printed.clear();
+  counters = {};
+  if (state.options->counters)
+    counts.assign(state.program->instructions.size(), InstructionCount{});
+  if (checks && state.options->races)
+    raceStart(*this);
+  for (uint32_t i = 0; i < state.warps; ++i) {
+    Warp &w = warps[i];
+    w = Warp{};
+    w.block = this;
+    w.index = i;
+    w.checks = checks;
+    w.counting = state.options->counters;
+    w.shared = sharedBase;
+    w.sharedShadow = checks ? sharedShadowStorage.data() : nullptr;
+    w.sharedBegin = state.kernel->sharedBase;
+    w.sharedEnd = state.sharedBytes;
+    w.local = localStorage.data() + uint64_t(i) * warpSize * localBytes;
+    w.localShadow = checks ? localShadowStorage.data() + uint64_t(i) * warpSize * localBytes : nullptr;
+    w.localBytes = localBytes;
+    w.parameters = state.config->parameters.data();
+    w.parameterBytes = static_cast<uint32_t>(state.config->parameters.size());
+    w.windows = windows.data();
+    uint32_t lanes = std::min(state.threads - i * warpSize, uint32_t(warpSize));
+    w.launched = w.live = w.active = lanes == warpSize ? allLanes : (1u << lanes) - 1;
+    for (uint32_t lane = 0; lane < warpSize; ++lane) {
+      uint32_t thread = i * warpSize + lane;
+      w.tid[0][lane] = thread % dim.x;
+      w.tid[1][lane] = thread / dim.x % dim.y;
+      w.tid[2][lane] = thread / dim.x / dim.y;
+    }
+    *asyncStorage[i] = AsyncCopies{};
+    asyncStorage[i]->random = state.options->seed ^ (number << 8) ^ i;
+    w.async = asyncStorage[i].get();
+    const program::DecodedFunction &function = state.program->functions[state.kernel->function];
+    Frame *frame = pushFrame(w, function, nullptr, nullptr);
+    Split split;
+    split.pc = function.ops.data();
+    split.mask = w.launched;
+    split.frame = frame;
+    w.splits.push_back(split);
+  }
+}
+
+namespace {
+
+bool runnable(const Warp &w) {
+  for (const Split &s : w.splits)
+    if (s.wait == Wait::None)
+      return true;
+  return false;
+}
+
+/// Nobody can go on: says who waits on what.
+void deadlock(Block &block) {
+  std::string who;
+  const Op *first = nullptr;
+  Warp *firstWarp = nullptr;
+  unsigned lane = 0, listed = 0, left = 0;
+  for (Warp &w : block.warps) {
+    for (const Split &s : w.splits) {
+      if (!first) {
+        first = s.pc;
+        firstWarp = &w;
+        lane = static_cast<unsigned>(__builtin_ctz(s.mask));
+      }
+      if (++listed > 12) {
+        ++left;
+        continue;
+      }
+      if (s.wait == Wait::Barrier)
+        who += fmt::format("{}warp {} lanes {:#010x} at line {}: {}", who.empty() ? "" : "\n  ", w.index, s.mask, lineOf(block, *s.pc),
+                           describeBarrier(block, s.barrier));
+      else
+        who += fmt::format("{}warp {} lanes {:#010x} at line {}: for lanes {:#010x}", who.empty() ? "" : "\n  ", w.index, s.mask,
+                           lineOf(block, *s.pc), s.waitMask & w.live & ~s.waitActive);
+    }
+    for (const JoinNode &node : w.joins)
+      if (node.pc && node.arrived && ++listed <= 12)
+        who += fmt::format("\n  warp {} lanes {:#010x} at line {}: to be joined by lanes {:#010x}", w.index, node.arrived, lineOf(block, *node.pc),
+                           node.expected & ~node.arrived);
+  }
+  unsigned exited = block.launch->threads - block.liveThreads;
+  if (left)
+    who += fmt::format("\n  and {} more", left);
+  if (exited)
+    who += fmt::format("\n  {} threads have exited", exited);
+  Evidence e;
+  e.kind = FindingKind::Deadlock;
+  e.fatal = true;
+  e.lane = lane;
+  e.message = "no warp of the block can go on";
+  e.other = std::move(who);
+  report(*firstWarp, *first, std::move(e));
+}
+
+} // namespace
+
+BlockStatus Block::run(uint64_t) {
+  uint64_t limit = launch->options->instructionLimit;
+  while (status == BlockStatus::Running) {
+    bool any = false, yielded = false;
+    for (Warp &w : warps) {
+      if (!w.live || !runnable(w))
+        continue;
+      any = true;
+      runWarp(w);
+      if (status != BlockStatus::Running)
+        return status;
+      yielded |= w.yielded;
+      if (limit && w.instructions > limit) {
+        Evidence e;
+        e.kind = FindingKind::Limit;
+        e.fatal = true;
+        const Op *pc = w.splits.empty() ? nullptr : w.splits[0].pc;
+        e.lane = w.live ? static_cast<unsigned>(__builtin_ctz(w.live)) : 0;
+        e.message = fmt::format("the warp executed {} instructions without ending", w.instructions);
+        if (pc)
+          report(w, *pc, std::move(e));
+        return status;
+      }
+    }
+    if (liveThreads == 0) {
+      status = BlockStatus::Done;
+    } else if (!any) {
+      deadlock(*this);
+    } else if (yielded) {
+      return status; // others may have to run before this block gets further
+    }
+  }
+  return status;
+}
+
+} // namespace tessera::sim::machine

@@ -1,0 +1,535 @@
+// The decoder's frame: qualifiers, operands, symbols and branches; opcodes are in the Decode*.cpp files.
+#include "runtime/simulator/program/Decoder.h"
+
+#include "runtime/simulator/ptx/Parser.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tessera::sim::program {
+
+using ptx::OperandKind;
+using ptx::VariableScope;
+
+namespace {
+
+const DecodeTable &decodeTable() {
+  static const DecodeTable table = [] {
+    DecodeTable t;
+    addIntegerDecoders(t);
+    addFloatDecoders(t);
+    addCompareDecoders(t);
+    addConvertDecoders(t);
+    addMoveDecoders(t);
+    addMemoryDecoders(t);
+    addAtomicDecoders(t);
+    addAsyncDecoders(t);
+    addWarpDecoders(t);
+    addMatrixDecoders(t);
+    addControlDecoders(t);
+    addBarrierDecoders(t);
+    return t;
+  }();
+  return table;
+}
+
+/// Registers of bit types fit every type of the size; a float register fits no integer type and the reverse.
+bool compatible(Type reg, Type type) {
+  if (ptx::isBits(reg) || ptx::isBits(type) || reg == type)
+    return true;
+  if (ptx::sizeOf(type) == 2 || type == Type::F16x2 || type == Type::BF16x2 || type == Type::TF32 ||
+      type > Type::F64) // packed and narrow types live in registers of any type of their size
+    return true;
+  return ptx::isFloat(reg) == ptx::isFloat(type);
+}
+
+} // namespace
+
+uint32_t ConstantPool::get(uint8_t bytes, uint64_t low, uint64_t high) {
+  if (bytes && bytes < 8)
+    low &= (uint64_t(1) << (8 * bytes)) - 1;
+  std::pair<uint8_t, std::array<uint64_t, 2>> key{bytes, {low, high}};
+  auto [it, isNew] = numbers.try_emplace(key, static_cast<uint32_t>(values.size()));
+  if (isNew)
+    values.push_back(key);
+  return it->second;
+}
+
+Decoder::Decoder(const ModuleLayout &layout, Program &program, uint32_t functionIndex, const std::vector<uint64_t> &sharedOffsets)
+    : layout_(layout), program_(program), functionIndex_(functionIndex), function_(layout.tree->functions[functionIndex]),
+      sharedOffsets_(sharedOffsets) {
+  for (const ptx::Register &reg : function_.registers)
+    registers_.push_back({reg.type, reg.name, static_cast<uint8_t>(ptx::sizeOf(reg.type))});
+}
+
+bool Decoder::error(std::string what) {
+  if (error_.ok())
+    error_ = Status(Code::CompileError,
+                    fmt::format("PTX line {}: {}\n  {}", instruction_ ? instruction_->line : function_.line, what,
+                                instruction_ ? instruction_->text : std::string_view(function_.name)));
+  return false;
+}
+
+void Decoder::layoutFrameVariables() {
+  uint32_t offset = 0;
+  auto place = [&](const ptx::Variable &variable) {
+    uint32_t alignment = std::max(variable.alignment, 1u);
+    offset = (offset + alignment - 1) & ~(alignment - 1);
+    uint32_t at = offset;
+    offset += static_cast<uint32_t>(variable.size);
+    return at;
+  };
+  if (function_.kernel) {
+    uint32_t at = 0;
+    for (const ptx::Variable &parameter : function_.parameters) {
+      at = (at + parameter.alignment - 1) & ~(parameter.alignment - 1);
+      kernelParameterOffset_.push_back(at);
+      at += static_cast<uint32_t>(parameter.size);
+    }
+  } else {
+    auto formal = [&](const ptx::Variable &variable, uint32_t reg, uint32_t at) {
+      return FormalParameter{static_cast<uint32_t>(variable.size), at, reg, static_cast<uint8_t>(variable.size)};
+    };
+    for (size_t i = 0; i < function_.parameters.size(); ++i) {
+      parameterOffset_.push_back(place(function_.parameters[i]));
+      decoded_.parameters.push_back(formal(function_.parameters[i], function_.parameterRegisters[i], parameterOffset_.back()));
+    }
+    for (size_t i = 0; i < function_.results.size(); ++i) {
+      resultOffset_.push_back(place(function_.results[i]));
+      decoded_.results.push_back(formal(function_.results[i], function_.resultRegisters[i], resultOffset_.back()));
+    }
+  }
+  for (const ptx::Variable &variable : function_.variables)
+    variableOffset_.push_back(variable.space == Space::Shared ? 0 : place(variable));
+  decoded_.localBytes = (offset + 15) & ~15u;
+}
+
+Status Decoder::run() {
+  decoded_.name = function_.name;
+  decoded_.kernel = function_.kernel;
+  decoded_.firstInstruction = static_cast<uint32_t>(program_.instructions.size());
+  uint64_t frame = 0;
+  for (const ptx::Variable &variable : function_.variables)
+    if (variable.space != Space::Shared)
+      frame += variable.size + variable.alignment;
+  if (frame > (1 << 20))
+    return Status(Code::CompileError, fmt::format("PTX line {}: the local variables of '{}' take {} bytes; at most 512 KiB per thread fit",
+                                                  function_.line, function_.name, frame));
+  layoutFrameVariables();
+  std::vector<bool> isTarget(function_.body.size() + 1, false);
+  for (const ptx::Instruction &instruction : function_.body)
+    for (const ptx::Operand &operand : instruction.operands)
+      if (operand.kind == OperandKind::Label && operand.index != ptx::none)
+        isTarget[operand.index] = true;
+  for (const ptx::LabelTable &table : function_.tables)
+    if (table.kind == ptx::LabelTable::Branch)
+      for (uint32_t target : table.targets)
+        isTarget[target] = true;
+  std::vector<uint32_t> firstOp;
+  for (size_t i = 0; i < function_.body.size(); ++i) {
+    instruction_ = &function_.body[i];
+    program_.instructions.push_back({instruction_->line, std::string(instruction_->text)});
+    firstOp.push_back(static_cast<uint32_t>(decoded_.ops.size()));
+    if (isTarget[i])
+      append(makeUnguarded(Opcode::Join, Pipe::Other, Flow::None));
+    if (!decodeInstruction())
+      return error_;
+  }
+  // Every function ends in one place: kernels exit there, functions return there.
+  instruction_ = nullptr;
+  auto end = static_cast<uint32_t>(decoded_.ops.size());
+  firstOp.push_back(end);
+  if (program_.instructions.size() == decoded_.firstInstruction)
+    program_.instructions.push_back({function_.line, "}"});
+  append(makeUnguarded(Opcode::Join, Pipe::Other, Flow::None));
+  Op last = makeUnguarded(function_.kernel ? Opcode::Exit : Opcode::Return, Pipe::Other, Flow::None);
+  std::vector<uint32_t> results;
+  for (uint32_t reg : function_.resultRegisters)
+    if (reg != ptx::none)
+      results.push_back(reg);
+  list(last, {}, std::move(results)); // keeps them alive to the end
+  append(last);
+  decoded_.instructionCount = static_cast<uint32_t>(program_.instructions.size()) - decoded_.firstInstruction;
+  if (Status status = resolveBranches(firstOp, end); !status)
+    return status;
+  placeJoins(decoded_);
+  if (Status status = placeRegisters(decoded_, registers_, pool_); !status)
+    return status;
+  program_.functions[functionIndex_] = std::move(decoded_);
+  return {};
+}
+
+bool Decoder::decodeInstruction() {
+  auto entry = decodeTable().find(instruction_->opcode);
+  if (entry == decodeTable().end())
+    return error(fmt::format("unknown opcode '{}'", instruction_->opcode));
+  modifierUsed_.assign(instruction_->modifiers.size(), false);
+  if (!entry->second(*this)) {
+    std::string unused;
+    for (size_t i = 0; i < modifierUsed_.size(); ++i)
+      if (!modifierUsed_[i])
+        unused += fmt::format("{}'{}'", unused.empty() ? "" : ", ", instruction_->modifiers[i]);
+    error("the instruction is not supported");
+    if (!unused.empty())
+      error_ = Status(error_.code(), error_.message(), fmt::format("not recognised so far: {}", unused));
+    return false;
+  }
+  for (size_t i = 0; i < modifierUsed_.size(); ++i)
+    if (!modifierUsed_[i])
+      return error(fmt::format("qualifier '{}' is not known for '{}' here", instruction_->modifiers[i], instruction_->opcode));
+  return true;
+}
+
+/// Branches were emitted with instruction indices in `imm`; turns these into ops.
+Status Decoder::resolveBranches(const std::vector<uint32_t> &firstOp, uint32_t endOp) {
+  for (Op &op : decoded_.ops) {
+    if (op.code == Opcode::Bra)
+      op.imm = op.imm < 0 ? endOp : firstOp[static_cast<size_t>(op.imm)];
+    else if (op.code == Opcode::BrxIdx)
+      for (uint32_t &target : decoded_.branchTables[static_cast<size_t>(op.imm)])
+        if (target != ptx::none && !(target & constantBit))
+          target = firstOp[target] | constantBit;
+  }
+  for (auto &table : decoded_.branchTables)
+    for (uint32_t &target : table)
+      target &= ~constantBit;
+  return {};
+}
+
+bool Decoder::has(std::string_view modifier) {
+  for (size_t i = 0; i < modifierUsed_.size(); ++i)
+    if (!modifierUsed_[i] && instruction_->modifiers[i] == modifier) {
+      modifierUsed_[i] = true;
+      return true;
+    }
+  return false;
+}
+
+bool Decoder::optionalType(Type &out) {
+  for (size_t i = 0; i < modifierUsed_.size(); ++i) {
+    if (modifierUsed_[i])
+      continue;
+    if (auto type = ptx::parseType(instruction_->modifiers[i])) {
+      modifierUsed_[i] = true;
+      out = *type;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Decoder::nextType(Type &out) {
+  return optionalType(out) || error(fmt::format("'{}' needs a type", instruction_->opcode));
+}
+
+bool Decoder::typeOf(Type &out, std::initializer_list<Type> allowed) {
+  if (!nextType(out))
+    return false;
+  if (std::find(allowed.begin(), allowed.end(), out) == allowed.end())
+    return error(fmt::format("type {} is not possible for '{}' here", ptx::toString(out), instruction_->opcode));
+  return true;
+}
+
+Rounding Decoder::rounding(std::initializer_list<std::pair<std::string_view, Rounding>> allowed) {
+  for (auto &[name, value] : allowed)
+    if (has(name))
+      return value;
+  return Rounding::None;
+}
+
+bool Decoder::require(unsigned smVersion, const char *feature) {
+  if (layout_.smVersion >= smVersion)
+    return true;
+  return error(fmt::format("{} needs .target sm_{} or later, the module says sm_{}", feature, smVersion, layout_.smVersion));
+}
+
+bool Decoder::requireVersion(unsigned major, unsigned minor, const char *feature) {
+  if (program_.major > major || (program_.major == major && program_.minor >= minor))
+    return true;
+  return error(fmt::format("{} needs .version {}.{} or later, the module says {}.{}", feature, major, minor, program_.major, program_.minor));
+}
+
+void Decoder::skipCacheHints() {
+  for (size_t i = 0; i < modifierUsed_.size(); ++i) {
+    std::string_view m = instruction_->modifiers[i];
+    static constexpr std::string_view known[] = {".L1::evict_normal", ".L1::evict_unchanged", ".L1::evict_first",
+                                                 ".L1::evict_last", ".L1::no_allocate", ".L2::evict_normal",
+                                                 ".L2::evict_first", ".L2::evict_last", ".L2::64B", ".L2::128B",
+                                                 ".L2::256B", ".L2::cache_hint"};
+    if (std::find(std::begin(known), std::end(known), m) != std::end(known))
+      modifierUsed_[i] = true;
+  }
+}
+
+bool Decoder::expectCount(size_t least, size_t most) {
+  if (count() >= least && count() <= most)
+    return true;
+  return error(least == most ? fmt::format("'{}' takes {} operands here, got {}", instruction_->opcode, least, count())
+                             : fmt::format("'{}' takes {} to {} operands here, got {}", instruction_->opcode, least, most, count()));
+}
+
+bool Decoder::checkedRegister(const ptx::Operand &operand, Type type, bool exact, uint32_t &out) {
+  const VirtualRegister &reg = registers_[operand.index];
+  unsigned want = ptx::sizeOf(type);
+  if (type == Type::Pred) {
+    if (reg.type != Type::Pred)
+      return error(fmt::format("'{}' is not a predicate", reg.name));
+  } else if (reg.type == Type::Pred) {
+    return error(fmt::format("predicate '{}' cannot be used as {}", reg.name, ptx::toString(type)));
+  } else if (exact ? reg.bytes != want : reg.bytes < want) {
+    return error(fmt::format("register '{}' of type {} does not fit {}", reg.name, ptx::toString(reg.type), ptx::toString(type)));
+  } else if (exact && !compatible(reg.type, type)) {
+    return error(fmt::format("register '{}' of type {} cannot be used as {}", reg.name, ptx::toString(reg.type), ptx::toString(type)));
+  }
+  out = operand.index;
+  return true;
+}
+
+uint32_t Decoder::frameOffset(const ptx::Operand &variable) const {
+  if (variable.scope == VariableScope::Parameter)
+    return parameterOffset_[variable.index];
+  if (variable.scope == VariableScope::Result)
+    return resultOffset_[variable.index];
+  return variableOffset_[variable.index];
+}
+
+/// The address of a variable or function as a value of 4 or 8 bytes.
+bool Decoder::symbolAddress(const ptx::Operand &operand, uint32_t &out, uint8_t bytes) {
+  uint64_t address = 0;
+  if (operand.kind == OperandKind::Function) {
+    address = functionAddressBase + operand.index;
+  } else if (operand.scope == VariableScope::Module) {
+    address = layout_.variableAddress[operand.index] + operand.value;
+  } else if (operand.scope == VariableScope::Function && function_.variables[operand.index].space == Space::Shared) {
+    address = sharedOffsets_[operand.index] + operand.value;
+  } else if (function_.kernel && operand.scope == VariableScope::Parameter) {
+    address = kernelParameterOffset_[operand.index] + operand.value; // in param space; cvta.param makes it generic
+  } else {
+    Op op = makeUnguarded(Opcode::MovFrame, Pipe::Alu, Flow::Compute);
+    op.registerBytes = bytes;
+    op.imm = static_cast<int64_t>(frameOffset(operand) + operand.value);
+    out = op.dst = temporary(bytes == 8 ? Type::B64 : Type::B32, "address");
+    return append(op);
+  }
+  out = constant(bytes, address);
+  return true;
+}
+
+bool Decoder::source(const ptx::Operand &operand, Type type, uint32_t &out) {
+  if (operand.negated && operand.kind != OperandKind::Register)
+    return error("'!' needs a predicate");
+  unsigned size = ptx::sizeOf(type);
+  switch (operand.kind) {
+  case OperandKind::Register:
+    if (operand.negated)
+      return error("'!' is not possible here");
+    return checkedRegister(operand, type, true, out);
+  case OperandKind::Integer:
+    if (type == Type::F32 || type == Type::F64)
+      return error("an integer cannot be the value of a floating-point operand; write 0f… or 0d…");
+    out = constant(static_cast<uint8_t>(size), operand.value, ptx::sizeOf(type) == 16 && static_cast<int64_t>(operand.value) < 0 ? ~0ull : 0);
+    return true;
+  case OperandKind::Float32:
+    if (type == Type::F64)
+      out = constant(8, std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(operand.value)))));
+    else if (size == 4 && !ptx::isInteger(type))
+      out = constant(4, operand.value);
+    else
+      return error(fmt::format("a floating-point number cannot be {}", ptx::toString(type)));
+    return true;
+  case OperandKind::Float64:
+    if (type == Type::F64 || type == Type::B64)
+      out = constant(8, operand.value);
+    else if (type == Type::F32 || type == Type::B32)
+      out = constant(4, std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(operand.value))));
+    else
+      return error(fmt::format("a floating-point number cannot be {}", ptx::toString(type)));
+    return true;
+  case OperandKind::Special: {
+    Op op = makeUnguarded(Opcode::MovSpecial, Pipe::Alu, Flow::Compute);
+    if (!specialRegister(operand.text, op.variant))
+      return error(fmt::format("special register '{}' is not known", operand.text));
+    if (size < 2 || size > 8)
+      return error(fmt::format("special register '{}' does not fit {}", operand.text, ptx::toString(type)));
+    op.registerBytes = static_cast<uint8_t>(size);
+    out = op.dst = temporary(type, std::string(operand.text));
+    return append(op);
+  }
+  case OperandKind::Variable:
+  case OperandKind::Function:
+    if (size != 4 && size != 8)
+      return error(fmt::format("an address does not fit {}", ptx::toString(type)));
+    return symbolAddress(operand, out, static_cast<uint8_t>(size));
+  case OperandKind::Label:
+    return error("a label is not possible here");
+  case OperandKind::Sink:
+    return error("'_' is not possible here");
+  default:
+    return error("this form of operand is not possible here");
+  }
+}
+
+bool Decoder::wideSource(const ptx::Operand &operand, Type type, uint32_t &out, uint8_t &bytes) {
+  if (operand.kind == OperandKind::Register && !operand.negated) {
+    if (!checkedRegister(operand, type, false, out))
+      return false;
+    bytes = registers_[operand.index].bytes;
+    return true;
+  }
+  bytes = static_cast<uint8_t>(std::max(ptx::sizeOf(type), 2u));
+  Type as = ptx::sizeOf(type) == 1 ? Type::B16 : type;
+  return source(operand, as, out);
+}
+
+bool Decoder::destination(const ptx::Operand &operand, Type type, uint32_t &out) {
+  if (operand.kind == OperandKind::Sink) {
+    out = unusedRegister;
+    return true;
+  }
+  if (operand.kind != OperandKind::Register || operand.negated)
+    return error("the destination must be a register");
+  return checkedRegister(operand, type, true, out);
+}
+
+bool Decoder::wideDestination(const ptx::Operand &operand, Type type, uint32_t &out, uint8_t &bytes) {
+  if (operand.kind == OperandKind::Sink) {
+    out = unusedRegister;
+    bytes = static_cast<uint8_t>(std::max(ptx::sizeOf(type), 2u));
+    return true;
+  }
+  if (operand.kind != OperandKind::Register || operand.negated)
+    return error("the destination must be a register");
+  bytes = registers_[operand.index].bytes;
+  return checkedRegister(operand, type, false, out);
+}
+
+bool Decoder::predicateSource(const ptx::Operand &operand, uint32_t &out, bool &negated) {
+  negated = operand.negated;
+  if (operand.kind == OperandKind::Integer) { // zero is false, anything else (compilers write 1 and -1) true
+    out = constant(0, operand.value ? ~0u : 0);
+    return true;
+  }
+  if (operand.kind != OperandKind::Register)
+    return error("a predicate is needed here");
+  return checkedRegister(operand, Type::Pred, true, out);
+}
+
+bool Decoder::predicateDestination(const ptx::Operand &operand, uint32_t &out) { return destination(operand, Type::Pred, out); }
+
+std::span<const ptx::Operand> Decoder::elements(const ptx::Operand &operand) const {
+  if (operand.kind == OperandKind::Vector)
+    return operand.elements;
+  return {&operand, 1};
+}
+
+bool Decoder::immediate(const ptx::Operand &operand, int64_t &out, const char *what) {
+  if (operand.kind != OperandKind::Integer)
+    return error(fmt::format("{} must be a constant", what));
+  out = static_cast<int64_t>(operand.value);
+  return true;
+}
+
+bool Decoder::address(const ptx::Operand &operand, Op &op, uint32_t &reg) {
+  if (operand.kind != OperandKind::Address)
+    return error("an address in brackets is needed here");
+  const ptx::Operand &base = operand.elements[0];
+  op.imm = static_cast<int64_t>(operand.value);
+  reg = constant(8, 0);
+  if (base.kind == OperandKind::Register) {
+    const VirtualRegister &info = registers_[base.index];
+    if (info.bytes != 4 && info.bytes != 8)
+      return error(fmt::format("register '{}' of type {} cannot hold an address", info.name, ptx::toString(info.type)));
+    if (info.bytes == 4 && op.space != Space::Shared && op.space != Space::Local && op.space != Space::Param && op.space != Space::Const)
+      return error(fmt::format("register '{}' has 32 bits; a {} address has 64", info.name, ptx::toString(op.space)));
+    reg = base.index;
+    if (info.bytes == 4)
+      op.flags |= AddressIs32;
+    return true;
+  }
+  if (base.kind == OperandKind::Integer) {
+    op.imm += static_cast<int64_t>(base.value);
+    return true;
+  }
+  if (base.kind != OperandKind::Variable)
+    return error("this cannot be an address");
+  Space space = Space::Param;
+  if (base.scope == VariableScope::Module)
+    space = layout_.tree->variables[base.index].space;
+  else if (base.scope == VariableScope::Function)
+    space = function_.variables[base.index].space;
+  bool kernelParameter = function_.kernel && base.scope == VariableScope::Parameter;
+  if (op.space == Space::Generic && (space == Space::Global || space == Space::Const))
+    op.space = Space::Global;
+  if (op.space == Space::Const && space == Space::Global)
+    return error("a .global variable is not in .const");
+  bool matches = op.space == space || (op.space == Space::Global && space == Space::Const);
+  if (!matches)
+    return error(fmt::format("the variable is in .{}, the access is to .{}", ptx::toString(space), ptx::toString(op.space)));
+  op.imm += static_cast<int64_t>(base.value);
+  if (base.scope == VariableScope::Module) {
+    op.imm += static_cast<int64_t>(layout_.variableAddress[base.index]);
+  } else if (space == Space::Shared) {
+    op.imm += static_cast<int64_t>(sharedOffsets_[base.index]);
+  } else if (kernelParameter) {
+    op.imm += kernelParameterOffset_[base.index];
+  } else {
+    op.imm += frameOffset(base);
+    op.space = Space::Local; // .param variables of a body live in the local frame
+    op.flags |= FrameBase;
+  }
+  return true;
+}
+
+uint32_t Decoder::temporary(Type type, std::string name) {
+  registers_.push_back({type, std::move(name), static_cast<uint8_t>(ptx::sizeOf(type))});
+  return static_cast<uint32_t>(registers_.size() - 1);
+}
+
+void Decoder::list(Op &op, std::vector<uint32_t> results, std::vector<uint32_t> sources) {
+  op.extResults = static_cast<uint8_t>(results.size());
+  op.extSources = static_cast<uint8_t>(sources.size());
+  results.insert(results.end(), sources.begin(), sources.end());
+  decoded_.operandLists.push_back(std::move(results));
+  op.ext = decoded_.operandLists.back().data();
+}
+
+Op Decoder::make(Opcode code, Pipe pipe, Flow flow) const {
+  Op op = makeUnguarded(code, pipe, flow);
+  op.flags = 0;
+  if (instruction_ && instruction_->guard != ptx::none) {
+    op.guard = instruction_->guard;
+    op.guardKind = instruction_->guardNegated ? 2 : 1;
+  }
+  return op;
+}
+
+Op Decoder::makeUnguarded(Opcode code, Pipe pipe, Flow flow) const {
+  Op op{};
+  op.code = code;
+  op.pipe = pipe;
+  op.flow = flow;
+  op.flags = Synthetic;
+  op.dst = op.dst2 = op.a = op.b = op.c = op.d = op.guard = unusedRegister;
+  op.instruction = static_cast<uint32_t>(program_.instructions.size()) - 1;
+  return op;
+}
+
+bool Decoder::append(const Op &op) {
+  decoded_.ops.push_back(op);
+  return true;
+}
+
+bool Decoder::label(const ptx::Operand &operand, uint32_t &instructionIndex) {
+  if (operand.kind != OperandKind::Label || operand.index == ptx::none)
+    return error("the target must be a label of this function");
+  instructionIndex = operand.index;
+  return true;
+}
+
+uint8_t Decoder::registerBytes(uint32_t id) const {
+  if (id == unusedRegister)
+    return 0;
+  return id & constantBit ? pool_.values[id & ~constantBit].first : registers_[id].bytes;
+}
+
+} // namespace tessera::sim::program

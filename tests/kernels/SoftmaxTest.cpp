@@ -1,0 +1,154 @@
+// The running softmax against adversaries: rows that rise or fall from tile to tile, sinks, rows that start without
+// keys.
+#include "tests/kernels/Harness.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace tessera;
+using namespace tessera::kernels;
+
+namespace {
+
+constexpr float kLn2 = 0.693147181f;
+
+/// Scores in log2 units by key: q is (1, 0, ...), the scale is ln 2, and k's first channel is the score.
+KernelCase withScores(DType type, Mask mask, int64_t queries, int64_t keys, std::function<float(int64_t)> score) {
+  KernelCase test;
+  test.spec.dtype = type;
+  test.spec.headDim = test.spec.valueDim = 64;
+  test.spec.mask = mask;
+  test.spec.scale = kLn2;
+  test.spec.outputs = Output::O | Output::LSE;
+  test.problem = {1, 1, 1, queries, keys};
+  test.values = [=, ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
+    if (role == Role::V)
+      return ordinary(role, b, s, h, c);
+    return c > 0 ? 0.0f : role == Role::Q ? 1.0f : score(s) + 0.25f * float(s % 4);
+  };
+  return test;
+}
+
+Schedule with(const AttentionSpec &spec, Rescale rescale) {
+  Schedule schedule = defaultFor(spec);
+  schedule.rescale = rescale;
+  schedule.tileKv = 32;
+  return schedule;
+}
+
+constexpr int64_t kTile = 32, kKeys = 5 * kTile + 9;
+
+class Steps : public testing::TestWithParam<float> {};
+
+TEST_P(Steps, EveryPolicyGivesTheAnswerOnRowsThatRiseAndFall) {
+  const float step = GetParam();
+  for (DType type : {DType::BF16, DType::F16, DType::F32})
+    for (Rescale rescale : {Rescale::Every, Rescale::Lazy, Rescale::Anchored})
+      for (float sign : {1.0f, -1.0f})
+        for (const Mask &mask : {Mask::full(), Mask::causal(Align::BottomRight)}) {
+          if (rescale == Rescale::Anchored && type == DType::F16)
+            continue; // refused by Schedule::legal
+          KernelCase test =
+              withScores(type, mask, 40, kKeys, [=](int64_t s) { return sign * step * float(s / kTile); });
+          test.schedule = with(test.spec, rescale);
+          expectRight(test);
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(Log2PerTile, Steps, testing::Values(1.0f, 8.0f, 8.25f, 20.0f, 90.0f, 130.0f, 200.0f),
+                         [](const auto &info) { return fmt::format("By{}Quarters", int(info.param * 4)); });
+
+TEST(Anchored, TheRescueIsTakenExactlyWhenNeeded) {
+  for (float step : {1.0f, 20.0f, 90.0f, 130.0f, 200.0f}) {
+    uint32_t rescues = 0;
+    for (float sign : {1.0f, -1.0f}) { // in one of them the rows rise in the order of the visits
+      KernelCase test =
+          withScores(DType::BF16, Mask::full(), 300, kKeys, [=](int64_t s) { return sign * step * float(s / kTile); });
+      test.schedule = with(test.spec, Rescale::Anchored);
+      const auto outcome = expectRight(test);
+      ASSERT_TRUE(outcome);
+      rescues += outcome->rescues;
+    }
+    EXPECT_EQ(rescues > 0, step >= 130) << "rows that rise by 2^" << step << " per tile: " << rescues << " rescues";
+  }
+}
+
+TEST(Anchored, SinksAtEitherEnd) {
+  for (float height : {20.0f, 90.0f, 200.0f})
+    for (int64_t at : {int64_t(0), kKeys - 1})
+      for (Rescale rescale : {Rescale::Lazy, Rescale::Anchored}) {
+        KernelCase test =
+            withScores(DType::BF16, Mask::full(), 40, kKeys, [=](int64_t s) { return s == at ? height : 0.0f; });
+        test.schedule = with(test.spec, rescale);
+        expectRight(test);
+      }
+}
+
+TEST(Anchored, NonFiniteAndHugeInputsReachTheirRowsAsWithTheOnlineLoop) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (float odd : {nan, HUGE_VALF, -HUGE_VALF, 3e38f, -3e38f, 1e19f})
+    for (int64_t at : {int64_t(0), int64_t(70), kKeys - 1})
+      for (Rescale rescale : {Rescale::Every, Rescale::Lazy, Rescale::Anchored}) {
+        KernelCase test = withScores(DType::BF16, Mask::causal(Align::BottomRight), 100, kKeys,
+                                     [=](int64_t s) { return s == at ? odd : 0.0f; });
+        test.schedule = with(test.spec, rescale);
+        const auto outcome = expectRight(test);
+        if (testing::Test::HasFailure())
+          FAIL() << odd << " at key " << at << " with " << test.schedule->text();
+      }
+}
+
+TEST(Softmax, RowsOfVeryNegativeAndVeryPositiveScores) {
+  for (float level : {-1000.0f, 1000.0f, -60000.0f, 60000.0f})
+    for (Rescale rescale : {Rescale::Every, Rescale::Lazy, Rescale::Anchored}) {
+      KernelCase test =
+          withScores(DType::BF16, Mask::causal(Align::BottomRight), 40, kKeys, [=](int64_t) { return level; });
+      test.schedule = with(test.spec, rescale);
+      expectRight(test);
+    }
+}
+
+TEST(Softmax, RowsThatSeeNothingInTheFirstTilesTheyVisit) {
+  // Tiles are taller than wide: in the tiles that a query tile visits first, its upper rows see nothing.
+  for (Rescale rescale : {Rescale::Every, Rescale::Lazy, Rescale::Anchored})
+    for (const Mask &mask : {Mask::causal(Align::TopLeft), Mask::window(10, 3, Align::TopLeft),
+                             Mask::window(std::nullopt, 0, Align::BottomRight)}) {
+      KernelCase test = withScores(DType::BF16, mask, 200, 200, [](int64_t s) { return -50.0f + float(s % 5); });
+      test.schedule = with(test.spec, rescale);
+      expectRight(test);
+    }
+}
+
+TEST(Algebra, LargeScoresInTheWorkedExample) {
+  // s = (1000, 1001, 999), v = (1,0), (0,2), (3,-1): O = (0.514820191, 1.240451338) whichever key comes first. Each key
+  // in a tile of its own.
+  for (Rescale rescale : {Rescale::Every, Rescale::Lazy}) {
+    KernelCase test;
+    test.spec.dtype = DType::F32;
+    test.spec.precision = Precision::Precise;
+    test.spec.headDim = test.spec.valueDim = 8;
+    test.spec.scale = 1.0f;
+    test.spec.outputs = Output::O | Output::LSE;
+    test.problem = {1, 1, 1, 1, 48};
+    test.values = [](Role role, int64_t, int64_t s, int64_t, int64_t c) -> float {
+      constexpr float scores[] = {1000, 1001, 999}, values[][2] = {{1, 0}, {0, 2}, {3, -1}};
+      const bool key = s % 16 == 3;
+      if (role == Role::V)
+        return key && c < 2 ? values[s / 16][c] : 0.0f;
+      return c > 0 ? 0.0f : role == Role::Q ? 1.0f : key ? scores[s / 16] : -1000.0f;
+    };
+    Schedule schedule = defaultFor(test.spec);
+    schedule.rescale = rescale;
+    schedule.tileKv = 16;
+    test.schedule = schedule;
+    const auto outcome = run(test);
+    ASSERT_TRUE(outcome);
+    EXPECT_NEAR(outcome->out(0, 0, 0, 0), 0.514820191, 2e-5);
+    EXPECT_NEAR(outcome->out(0, 0, 0, 1), 1.240451338, 2e-5);
+  }
+}
+
+} // namespace

@@ -1,0 +1,27 @@
+// A driver library that does nothing, in three variants, for the tests of the loader.
+#include "runtime/driver/DriverSymbols.h"
+
+// The bodies ignore their arguments, as the C calling convention allows, so that one signature serves the whole table.
+#define FAKE(member, exported)                                                                                         \
+  extern "C" __attribute__((visibility("default"))) int fake_##member() __asm__(exported);                             \
+  extern "C" int fake_##member() { return answer(exported); }
+
+namespace {
+
+int answer([[maybe_unused]] const char *symbol) {
+#ifdef FAKE_NO_DEVICE
+  if (__builtin_strcmp(symbol, "cuInit") == 0)
+    return CUDA_ERROR_NO_DEVICE;
+#endif
+  // Texts, counts and handles stay as the caller set them.
+  return CUDA_SUCCESS;
+}
+
+} // namespace
+
+#ifdef FAKE_MISSING
+FAKE(cuInit, "cuInit")
+FAKE(cuDriverGetVersion, "cuDriverGetVersion")
+#else
+TESSERA_DRIVER_SYMBOLS(FAKE)
+#endif
