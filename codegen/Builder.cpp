@@ -6,7 +6,9 @@
 using namespace mlir;
 namespace tessera::codegen {
 
-Value KernelEmitter::i32(int64_t value) { return LLVM::ConstantOp::create(b_, i32Type_, b_.getI32IntegerAttr(int32_t(value))); }
+Value KernelEmitter::i32(int64_t value) {
+  return LLVM::ConstantOp::create(b_, i32Type_, b_.getI32IntegerAttr(int32_t(value)));
+}
 Value KernelEmitter::i64(int64_t value) { return LLVM::ConstantOp::create(b_, i64Type_, b_.getI64IntegerAttr(value)); }
 Value KernelEmitter::f32(float value) { return LLVM::ConstantOp::create(b_, f32Type_, b_.getF32FloatAttr(value)); }
 Value KernelEmitter::add(Value a, Value b) { return LLVM::AddOp::create(b_, a, b); }
@@ -17,7 +19,9 @@ Value KernelEmitter::orI(Value a, Value b) { return LLVM::OrOp::create(b_, a, b)
 Value KernelEmitter::xorI(Value a, Value b) { return LLVM::XOrOp::create(b_, a, b); }
 Value KernelEmitter::shl(Value a, unsigned bits) { return LLVM::ShlOp::create(b_, a, i32(bits)); }
 Value KernelEmitter::shr(Value a, unsigned bits) { return LLVM::LShrOp::create(b_, a, i32(bits)); }
-Value KernelEmitter::compare(LLVM::ICmpPredicate predicate, Value a, Value b) { return LLVM::ICmpOp::create(b_, predicate, a, b); }
+Value KernelEmitter::compare(LLVM::ICmpPredicate predicate, Value a, Value b) {
+  return LLVM::ICmpOp::create(b_, predicate, a, b);
+}
 Value KernelEmitter::select(Value condition, Value a, Value b) { return LLVM::SelectOp::create(b_, condition, a, b); }
 Value KernelEmitter::widen(Value i32Value) { return LLVM::SExtOp::create(b_, i64Type_, i32Value); }
 Value KernelEmitter::narrow(Value i64Value) { return LLVM::TruncOp::create(b_, i32Type_, i64Value); }
@@ -44,7 +48,8 @@ Registers KernelEmitter::unpack(Value aggregate, unsigned count) {
 }
 
 Value KernelEmitter::shuffleXor(Value f32Value, unsigned lanes) {
-  Value moved = intrinsic("llvm.nvvm.shfl.sync.bfly.i32", i32Type_, {i32(-1), bits(f32Value, i32Type_), i32(lanes), i32(31)});
+  Value moved =
+      intrinsic("llvm.nvvm.shfl.sync.bfly.i32", i32Type_, {i32(-1), bits(f32Value, i32Type_), i32(lanes), i32(31)});
   return bits(moved, f32Type_);
 }
 
@@ -67,8 +72,9 @@ Value KernelEmitter::parameter(StringRef name) {
 
 KernelEmitter::FreshThread::FreshThread(KernelEmitter &emitter) : emitter_(emitter), outer_(emitter.freshTid_) {
   auto &b = emitter.b_;
-  emitter.freshTid_ = LLVM::InlineAsmOp::create(b, emitter.i32Type_, ValueRange(), "mov.u32 $0, %tid.x;", "=r", /*has_side_effects=*/true,
-                                                /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+  emitter.freshTid_ = LLVM::InlineAsmOp::create(
+                          b, emitter.i32Type_, ValueRange(), "mov.u32 $0, %tid.x;", "=r", /*has_side_effects=*/true,
+                          /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
                           .getResult(0);
 }
 
@@ -85,8 +91,8 @@ Value KernelEmitter::warp() {
   Value thread = tid();
   if (freshTid_)
     return shr(thread, 5);
-  // Through a shuffle the assembler knows that the number is uniform, and may keep it in a uniform register. Not within a branch: there a
-  // shuffle makes it fear divergence.
+  // Through a shuffle the assembler knows that the number is uniform, and may keep it in a uniform register. Not within
+  // a branch: there a shuffle makes it fear divergence.
   return once("warp", [&] {
     return intrinsic("llvm.nvvm.shfl.sync.idx.i32", i32Type_, {i32(-1), shr(thread, 5), i32(0), i32(31)});
   });
@@ -110,7 +116,8 @@ Value KernelEmitter::sharedPointer(const Shared &at, Value laneBytes, int64_t co
   return offset(offset(pointer, laneBytes), int64_t(at.offset) + constant);
 }
 
-Value KernelEmitter::matrixAddress(const std::string &role, const SharedTile &tile, unsigned chunkClass, Value row, Value half) {
+Value KernelEmitter::matrixAddress(const std::string &role, const SharedTile &tile, unsigned chunkClass, Value row,
+                                   Value half) {
   std::string key = role + "/" + std::to_string(tile.chunks) + "/" + std::to_string(chunkClass);
   return once(key, [&] {
     Value swizzle = andI(shr(row, tile.shift()), i32(tile.mask()));

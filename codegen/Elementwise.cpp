@@ -8,8 +8,12 @@
 using namespace mlir;
 namespace tessera::codegen {
 
-static LLVM::ICmpPredicate integerPredicate(arith::CmpIPredicate predicate) { return LLVM::ICmpPredicate(unsigned(predicate)); }
-static LLVM::FCmpPredicate floatPredicate(arith::CmpFPredicate predicate) { return LLVM::FCmpPredicate(unsigned(predicate)); }
+static LLVM::ICmpPredicate integerPredicate(arith::CmpIPredicate predicate) {
+  return LLVM::ICmpPredicate(unsigned(predicate));
+}
+static LLVM::FCmpPredicate floatPredicate(arith::CmpFPredicate predicate) {
+  return LLVM::FCmpPredicate(unsigned(predicate));
+}
 
 Registers KernelEmitter::constant(Operation &op) {
   Attribute value = cast<arith::ConstantOp>(op).getValue();
@@ -29,13 +33,14 @@ Value KernelEmitter::pack(Value left, Value right, Type element) {
   return bits(intrinsic(name, VectorType::get({2}, element), {right, left}), i32Type_);
 }
 
-// 16-bit inputs: one instruction, 2^-11 relative. f32 inputs: tanh x = sign(x) (1 - 2 / (1 + e^{2|x|})), and x itself near zero
-// through its odd series, where the difference would cancel.
+// 16-bit inputs: one instruction, 2^-11 relative. f32 inputs: tanh x = sign(x) (1 - 2 / (1 + e^{2|x|})), and x itself
+// near zero through its odd series, where the difference would cancel.
 Value KernelEmitter::tanh(Value x) {
   auto query = cast<MemRefType>(kernel_.getBody().getArgument(0).getType());
   if (elementBytes(query.getElementType()) == 2)
-    return LLVM::InlineAsmOp::create(b_, f32Type_, ValueRange{x}, "tanh.approx.f32 $0, $1;", "=f,f", /*has_side_effects=*/false,
-                                     /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+    return LLVM::InlineAsmOp::create(
+               b_, f32Type_, ValueRange{x}, "tanh.approx.f32 $0, $1;", "=f,f", /*has_side_effects=*/false,
+               /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
         .getResult(0);
   auto fma = [&](Value a, Value b, Value c) { return LLVM::FMAOp::create(b_, a, b, c).getResult(); };
   Value size = LLVM::FAbsOp::create(b_, x);
@@ -54,12 +59,19 @@ Value KernelEmitter::emitRegister(Operation &op, Value a, Value c, Value d) {
   return TypeSwitch<Operation *, Value>(&op)
       .Case<arith::AddFOp>([&](auto) { return fadd(a, c); })
       .Case<arith::SubFOp>([&](auto) { return LLVM::FSubOp::create(b_, a, c).getResult(); })
-      .Case<arith::MulFOp>([&](auto) { return fmul(a, c); })
+      .Case<arith::MulFOp>([&](auto o) {
+        // An intrinsic stays where it is: LLVM would move the equal products of both arms of a branch behind it, and where the arm of
+        // the tiles that move nothing is empty, the assembler loses sight of the warps' convergence in the rescue's loop, and spills.
+        auto tile = dyn_cast<RankedTensorType>(o.getType());
+        return tile && tile.getRank() == 1 ? intrinsic("llvm.nvvm.mul.rn.ftz.f", f32Type_, {a, c}) : fmul(a, c);
+      })
       .Case<arith::DivFOp>([&](auto) { return intrinsic("llvm.nvvm.div.full", f32Type_, {a, c}); })
       .Case<arith::NegFOp>([&](auto) { return LLVM::FNegOp::create(b_, a).getResult(); })
       .Case<arith::MaxNumFOp>([&](auto) { return fmax(a, c); })
-      .Case<arith::CmpFOp>([&](auto o) { return LLVM::FCmpOp::create(b_, floatPredicate(o.getPredicate()), a, c).getResult(); })
+      .Case<arith::CmpFOp>(
+          [&](auto o) { return LLVM::FCmpOp::create(b_, floatPredicate(o.getPredicate()), a, c).getResult(); })
       .Case<arith::SelectOp>([&](auto) { return select(a, c, d); })
+      .Case<math::AbsFOp>([&](auto) { return LLVM::FAbsOp::create(b_, a).getResult(); })
       .Case<math::FmaOp>([&](auto) { return LLVM::FMAOp::create(b_, a, c, d).getResult(); })
       .Case<math::Exp2Op>([&](auto) { return intrinsic("llvm.nvvm.ex2.approx.ftz.f", f32Type_, {a}); })
       .Case<math::Log2Op>([&](auto) { return intrinsic("llvm.nvvm.lg2.approx.ftz.f", f32Type_, {a}); })
@@ -105,9 +117,12 @@ LogicalResult KernelEmitter::emitElementwise(Operation &op, std::optional<std::p
       if (block < columns->first || block >= columns->first + columns->second)
         continue;
     }
-    auto operand = [&](unsigned n, unsigned at) { return n < op.getNumOperands() ? registerOf(op.getOperand(n), at) : Value(); };
+    auto operand = [&](unsigned n, unsigned at) {
+      return n < op.getNumOperands() ? registerOf(op.getOperand(n), at) : Value();
+    };
     if (packs)
-      out[i] = pack(operand(0, 2 * i), operand(0, 2 * i + 1), cast<RankedTensorType>(result.getType()).getElementType());
+      out[i] =
+          pack(operand(0, 2 * i), operand(0, 2 * i + 1), cast<RankedTensorType>(result.getType()).getElementType());
     else
       out[i] = emitRegister(op, operand(0, i), operand(1, i), operand(2, i));
     if (!out[i])

@@ -10,11 +10,11 @@ namespace tessera::codegen {
 
 ArrayRef<Parameter> kernelParameters() {
   static const Parameter parameters[] = {
-      {"q", "ptr"},         {"k", "ptr"},         {"v", "ptr"},        {"o", "ptr"},          {"lse", "ptr"},
-      {"rescues", "ptr"},   {"q_batch", "i64"},   {"q_head", "i64"},   {"k_batch", "i64"},    {"k_head", "i64"},
-      {"v_batch", "i64"},   {"v_head", "i64"},    {"o_batch", "i64"},  {"o_head", "i64"},     {"lse_batch", "i64"},
-      {"lse_head", "i64"},  {"q_row", "i32"},     {"k_row", "i32"},    {"v_row", "i32"},      {"o_row", "i32"},
-      {"lse_row", "i32"},   {"heads", "i32"},     {"group", "i32"},    {"seqlen_q", "i32"},   {"seqlen_kv", "i32"},
+      {"q", "ptr"},        {"k", "ptr"},       {"v", "ptr"},       {"o", "ptr"},        {"lse", "ptr"},
+      {"rescues", "ptr"},  {"q_batch", "i64"}, {"q_head", "i64"},  {"k_batch", "i64"},  {"k_head", "i64"},
+      {"v_batch", "i64"},  {"v_head", "i64"},  {"o_batch", "i64"}, {"o_head", "i64"},   {"lse_batch", "i64"},
+      {"lse_head", "i64"}, {"q_row", "i32"},   {"k_row", "i32"},   {"v_row", "i32"},    {"o_row", "i32"},
+      {"lse_row", "i32"},  {"heads", "i32"},   {"group", "i32"},   {"seqlen_q", "i32"}, {"seqlen_kv", "i32"},
       {"q_tiles", "i32"},
   };
   return parameters;
@@ -23,7 +23,8 @@ ArrayRef<Parameter> kernelParameters() {
 KernelEmitter::KernelEmitter(attn::KernelOp kernel, LLVM::LLVMFuncOp function, LLVM::GlobalOp sharedMemory)
     : kernel_(kernel), function_(function), sharedMemory_(sharedMemory), b_(kernel.getLoc(), kernel.getContext()),
       schedule_(kernel.getSchedule().getSchedule()), f32Type_(b_.getF32Type()), i32Type_(b_.getI32Type()),
-      i64Type_(b_.getI64Type()), i1Type_(b_.getI1Type()), sharedPointerType_(LLVM::LLVMPointerType::get(kernel.getContext(), 3)) {}
+      i64Type_(b_.getI64Type()), i1Type_(b_.getI1Type()),
+      sharedPointerType_(LLVM::LLVMPointerType::get(kernel.getContext(), 3)) {}
 
 LogicalResult KernelEmitter::emit() {
   entry_ = function_.addEntryBlock(b_);
@@ -84,8 +85,10 @@ LogicalResult KernelEmitter::emitOp(Operation &op) {
         return success();
       })
       .Case<attn::CommitOp>([&](auto) { return intrinsic("llvm.nvvm.cp.async.commit.group", {}), success(); })
-      .Case<attn::WaitOp>([&](attn::WaitOp o) { return intrinsic("llvm.nvvm.cp.async.wait.group", {i32(o.getPending())}), success(); })
-      .Case<attn::BarrierOp>([&](auto) { return intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", {i32(0)}), success(); })
+      .Case<attn::WaitOp>(
+          [&](attn::WaitOp o) { return intrinsic("llvm.nvvm.cp.async.wait.group", {i32(o.getPending())}), success(); })
+      .Case<attn::BarrierOp>(
+          [&](auto) { return intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", {i32(0)}), success(); })
       .Case<attn::ReturnOp>([&](auto) { return LLVM::ReturnOp::create(b_, ValueRange()), success(); })
       .Case<scf::ForOp>([&](auto) { return emitFor(op); })
       .Case<scf::IfOp>([&](auto) { return emitIf(op); })
@@ -141,7 +144,8 @@ Block *KernelEmitter::newBlock() {
 // A rotated loop: the test stands at the end, and once before the loop.
 LogicalResult KernelEmitter::emitFor(Operation &op) {
   auto loop = cast<scf::ForOp>(op);
-  Value lower = values_[loop.getLowerBound()][0], upper = values_[loop.getUpperBound()][0], step = values_[loop.getStep()][0];
+  Value lower = values_[loop.getLowerBound()][0], upper = values_[loop.getUpperBound()][0],
+        step = values_[loop.getStep()][0];
   Block *body = newBlock(), *exit = newBlock();
   SmallVector<Value> initial = carried(loop.getInitArgs());
   values_[loop.getInductionVar()] = {body->addArgument(lower.getType(), b_.getLoc())};
@@ -166,8 +170,8 @@ LogicalResult KernelEmitter::emitFor(Operation &op) {
 LogicalResult KernelEmitter::emitIf(Operation &op) {
   auto branch = cast<scf::IfOp>(op);
   Value condition = values_[branch.getCondition()][0];
-  Block *join = newBlock(), *then = newBlock();
-  Block *otherwise = branch.elseBlock() ? newBlock() : join;
+  // LLVM coalesces the copies of earlier blocks first: those of the arm that mostly changes nothing.
+  Block *join = newBlock(), *otherwise = branch.elseBlock() ? newBlock() : join, *then = newBlock();
   LLVM::CondBrOp::create(b_, condition, then, ValueRange(), otherwise, ValueRange());
   b_.setInsertionPointToEnd(then);
   if (failed(emitBlock(*branch.thenBlock())))
@@ -209,7 +213,8 @@ LogicalResult KernelEmitter::emitWhile(Operation &op) {
   return success();
 }
 
-// Block number = ((batch * heads) + head) * tiles + (tiles - 1 - tile): the tiles of a head are neighbours, the last first.
+// Block number = ((batch * heads) + head) * tiles + (tiles - 1 - tile): the tiles of a head are neighbours, the last
+// first.
 void KernelEmitter::emitProgramId(attn::ProgramIdOp op) {
   Value block = intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.x", i32Type_, {});
   Value tiles = parameter("q_tiles"), heads = parameter("heads");
@@ -229,11 +234,15 @@ void KernelEmitter::emitAny(attn::AnyOp op) {
   Value any = conditions[0];
   for (Value condition : llvm::drop_begin(conditions))
     any = orI(any, condition);
-  values_[op.getResult()] = {op.getBlock() ? intrinsic("llvm.nvvm.barrier.cta.red.or.aligned.all", i1Type_, {i32(0), any})
-                                           : intrinsic("llvm.nvvm.vote.any.sync", i1Type_, {i32(-1), any})};
+  if (op.getBlock())
+    any = intrinsic("llvm.nvvm.barrier.cta.red.or.aligned.all", i1Type_, {i32(0), any});
+  else if (!op.getThread())
+    any = intrinsic("llvm.nvvm.vote.any.sync", i1Type_, {i32(-1), any});
+  values_[op.getResult()] = {any};
 }
 
-// Predicated, not branched: a divergent branch inside the rescue's loop would make the assembler treat the whole loop as divergent.
+// Predicated, not branched: a divergent branch inside the rescue's loop would make the assembler treat the whole loop
+// as divergent.
 void KernelEmitter::emitCountRescue(attn::CountRescueOp op) {
   FreshThread fresh(*this);
   Value counter = parameter("rescues");
@@ -241,7 +250,8 @@ void KernelEmitter::emitCountRescue(attn::CountRescueOp op) {
   Value first = compare(LLVM::ICmpPredicate::eq, tid(), i32(0));
   Value when = LLVM::ZExtOp::create(b_, i32Type_, andI(values_[op.getWhen()][0], andI(given, first)));
   LLVM::InlineAsmOp::create(b_, TypeRange(), ValueRange{when, counter},
-                            "{ .reg .pred p; setp.ne.b32 p, $0, 0; @p red.global.add.u32 [$1], 1; }", "r,l", /*has_side_effects=*/true,
+                            "{ .reg .pred p; setp.ne.b32 p, $0, 0; @p red.global.add.u32 [$1], 1; }", "r,l",
+                            /*has_side_effects=*/true,
                             /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
 }
 

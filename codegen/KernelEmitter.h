@@ -1,5 +1,6 @@
-// Emits the body of one attn.kernel as per-thread code: every tile becomes the registers of its fragment, every dot becomes MMA
-// instructions, structured control becomes blocks. The target is the LLVM dialect; nothing after it knows of tiles.
+// Emits the body of one attn.kernel as per-thread code: every tile becomes the registers of its fragment, every dot
+// becomes MMA instructions, structured control becomes blocks. The target is the LLVM dialect; nothing after it knows
+// of tiles.
 #pragma once
 
 #include "codegen/ampere/SharedTile.h"
@@ -30,7 +31,8 @@ struct Parameter {
   llvm::StringRef type;
 };
 
-/// The parameters of every attention kernel of this family. Strides are in elements; lengths and row strides fit 32 bits (N13).
+/// The parameters of every attention kernel of this family. Strides are in elements; lengths and row strides fit 32
+/// bits (N13).
 llvm::ArrayRef<Parameter> kernelParameters();
 
 class KernelEmitter {
@@ -69,7 +71,8 @@ private:
   void emitAny(attn::AnyOp op);
 
   // --- Elementwise.cpp: arith and math on tiles, rows and scalars
-  mlir::LogicalResult emitElementwise(mlir::Operation &op, std::optional<std::pair<unsigned, unsigned>> columns = std::nullopt);
+  mlir::LogicalResult emitElementwise(mlir::Operation &op,
+                                      std::optional<std::pair<unsigned, unsigned>> columns = std::nullopt);
   Value emitRegister(mlir::Operation &op, Value a, Value c, Value d);
   Registers constant(mlir::Operation &op);
   Value pack(Value left, Value right, Type element);
@@ -143,8 +146,8 @@ private:
   Value parameter(llvm::StringRef name);
 
   // --- what the threads are called
-  /// Within its scope a thread's names are read anew instead of kept in registers since the entry: for code off the hot path, whose
-  /// values would otherwise live across the main loop.
+  /// Within its scope a thread's names are read anew instead of kept in registers since the entry: for code off the hot
+  /// path, whose values would otherwise live across the main loop.
   class FreshThread {
   public:
     explicit FreshThread(KernelEmitter &emitter);
@@ -170,7 +173,8 @@ private:
   Shared &shared(Value value) { return shared_[value]; }
   /// Pointer to the byte that `lane`-dependent code addresses, plus a constant.
   Value sharedPointer(const Shared &at, Value laneBytes, int64_t constant);
-  /// Bytes from a tile's start to (lane's row, chunk of class `chunkClass` + lane's half): row pitch and swizzle included.
+  /// Bytes from a tile's start to (lane's row, chunk of class `chunkClass` + lane's half): row pitch and swizzle
+  /// included.
   Value matrixAddress(const std::string &role, const SharedTile &tile, unsigned chunkClass, Value row, Value half);
 
   Fragment fragmentOf(Value value) const;
@@ -185,7 +189,8 @@ private:
   mlir::Block *entry_ = nullptr;
   ValueMap<Registers> values_;
   ValueMap<Shared> shared_;
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *>> streamed_; ///< by the dot that consumes them, in order
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *>>
+      streamed_; ///< by the dot that consumes them, in order
   llvm::DenseSet<mlir::Operation *> deferred_;
   llvm::StringMap<Value> once_;
   Value freshTid_; ///< set inside a FreshThread

@@ -10,7 +10,8 @@ namespace tessera::codegen {
 /// `attn-distribute`: gives every tile the layout of its fragment, and makes row sums partial sums of a lane.
 std::unique_ptr<mlir::Pass> createDistributePass();
 
-/// `attn-ampere-pipeline`: tiles of queries, keys and values to shared memory by asynchronous copies that run ahead of their use.
+/// `attn-ampere-pipeline`: tiles of queries, keys and values to shared memory by asynchronous copies that run ahead of
+/// their use.
 std::unique_ptr<mlir::Pass> createAmperePipelinePass();
 
 /// `attn-to-nvvm`: the kernel as one function of the LLVM dialect.

@@ -1,5 +1,6 @@
-// Streaming: the elementwise chain that makes the left operand of a product, and the row sums of it, are emitted k-step by k-step between
-// the product's own instructions. So exponents overlap with MMAs, and a score's register is free as soon as its weight is packed.
+// Streaming: the elementwise chain that makes the left operand of a product, and the row sums of it, are emitted k-step
+// by k-step between the product's own instructions. So exponents overlap with MMAs, and a score's register is free as
+// soon as its weight is packed.
 #include "codegen/KernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,15 +16,16 @@ static bool isColumnwise(Operation *op) {
          isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
 
-// Deferred are the columnwise ops of the block that reach the product, and the row sums of them, as long as nothing but these, the product,
-// and (for sums) what follows the product asks for their values.
+// Deferred are the columnwise ops of the block that reach the product, and the row sums of them, as long as nothing but
+// these, the product, and (for sums) what follows the product asks for their values.
 void KernelEmitter::planStreaming(Block &block) {
   for (auto dot : block.getOps<attn::DotOp>()) {
     if (dot.getTransposed())
       continue;
     SmallVector<Operation *> chain;
     auto belongs = [&](OpOperand &use) {
-      return use.getOwner() == dot ? use.get() == dot.getLhs() && use.get() != dot.getInit() : llvm::is_contained(chain, use.getOwner());
+      return use.getOwner() == dot ? use.get() == dot.getLhs() && use.get() != dot.getInit()
+                                   : llvm::is_contained(chain, use.getOwner());
     };
     for (Operation *op = dot->getPrevNode(); op; op = op->getPrevNode()) { // users come first
       if (isColumnwise(op) && llvm::all_of(op->getUses(), belongs)) {

@@ -11,7 +11,9 @@ namespace {
 struct ToNvvm : PassWrapper<ToNvvm, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ToNvvm)
   StringRef getArgument() const final { return "attn-to-nvvm"; }
-  StringRef getDescription() const final { return "tiles become the registers of one thread, dots become MMA instructions"; }
+  StringRef getDescription() const final {
+    return "tiles become the registers of one thread, dots become MMA instructions";
+  }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect>();
   }

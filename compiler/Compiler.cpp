@@ -35,8 +35,8 @@ namespace {
 class Compile {
 public:
   Compile(const AttentionSpec &spec, const Schedule &schedule, const Target &target, const CompileOptions &options)
-      : spec_(spec), schedule_(schedule), target_(target), options_(options), context_(makeRegistry(),
-                                                                                       mlir::MLIRContext::Threading::DISABLED) {}
+      : spec_(spec), schedule_(schedule), target_(target), options_(options),
+        context_(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {}
 
   Result<CompileResult> run() {
     mlir::ScopedDiagnosticHandler handler(&context_, [&](mlir::Diagnostic &diagnostic) {
@@ -82,7 +82,8 @@ private:
     return Status(Code::CompileError, what + (diagnostics_.empty() ? "" : ": " + diagnostics_));
   }
 
-  /// A file of the user's can hold what LLVM aborts on (an instruction that the target lacks); that must not end the caller's process.
+  /// A file of the user's can hold what LLVM aborts on (an instruction that the target lacks); that must not end the
+  /// caller's process.
   Status runGuarded() {
     Status status;
     llvm::CrashRecoveryContext::Enable();
@@ -91,12 +92,13 @@ private:
     if (survived)
       return status;
     crashed_ = true;
-    return fail(fmt::format("LLVM cannot select an operation of '{}', given as stage '{}', for {}", options_.overrideFile,
-                            describe(*options_.overrideStage).name, target_.name));
+    return fail(fmt::format("LLVM cannot select an operation of '{}', given as stage '{}', for {}",
+                            options_.overrideFile, describe(*options_.overrideStage).name, target_.name));
   }
 
   Status runStages() {
-    for (Stage stage : {Stage::Attn, Stage::Tiled, Stage::Online, Stage::Scheduled, Stage::Nvvm, Stage::Llvm, Stage::Ptx, Stage::Cubin}) {
+    for (Stage stage : {Stage::Attn, Stage::Tiled, Stage::Online, Stage::Scheduled, Stage::Nvvm, Stage::Llvm,
+                        Stage::Ptx, Stage::Cubin}) {
       if (Status status = reach(stage); !status)
         return status;
       if (stage == options_.emit) {
@@ -129,7 +131,9 @@ private:
       mlir::PassManager manager(&context_);
       manager.enableVerifier(stage == Stage::Scheduled || options_.overrideStage.has_value());
       addPassesTo(stage, manager, schedule_, options_.mutate);
-      return mlir::succeeded(manager.run(*module_)) ? Status() : fail(fmt::format("the passes to stage '{}' failed", describe(stage).name));
+      return mlir::succeeded(manager.run(*module_))
+                 ? Status()
+                 : fail(fmt::format("the passes to stage '{}' failed", describe(stage).name));
     }
     case Stage::Llvm:
       llvm_ = mlir::translateModuleToLLVMIR(*module_, llvmContext_);
@@ -157,8 +161,9 @@ private:
     const codegen::Assembler &assembler = codegen::Assembler::instance();
     if (!assembler.available()) {
       if (options_.emit == Stage::Cubin)
-        return Status(Code::Unsupported, "no cubin without an assembler: " + assembler.why(),
-                      "set TESSERA_CUDA_PATH, or ask for --emit ptx or image (the driver assembles an image without a cubin)");
+        return Status(
+            Code::Unsupported, "no cubin without an assembler: " + assembler.why(),
+            "set TESSERA_CUDA_PATH, or ask for --emit ptx or image (the driver assembles an image without a cubin)");
       warnings_ = "the image holds PTX only: " + assembler.why();
       return {};
     }
@@ -174,7 +179,8 @@ private:
     std::stringstream content;
     content << file.rdbuf();
     if (!file)
-      return Status(Code::File, fmt::format("cannot read '{}' to replace stage '{}'", options_.overrideFile, describe(stage).name));
+      return Status(Code::File,
+                    fmt::format("cannot read '{}' to replace stage '{}'", options_.overrideFile, describe(stage).name));
     std::string text = content.str();
     if (stage == Stage::Ptx) {
       ptx_ = std::move(text);
@@ -182,7 +188,8 @@ private:
       llvm::SMDiagnostic error;
       llvm_ = llvm::parseIR(llvm::MemoryBufferRef(text, options_.overrideFile), error, llvmContext_);
       if (!llvm_)
-        return Status(Code::CompileError, fmt::format("{}:{}: {}", options_.overrideFile, error.getLineNo(), error.getMessage().str()));
+        return Status(Code::CompileError,
+                      fmt::format("{}:{}: {}", options_.overrideFile, error.getLineNo(), error.getMessage().str()));
     } else if (stage < Stage::Llvm) {
       module_ = mlir::parseSourceString<mlir::ModuleOp>(text, &context_, options_.overrideFile);
       if (!module_)
@@ -265,7 +272,8 @@ private:
 
 } // namespace
 
-Result<CompileResult> compile(const AttentionSpec &spec, const Schedule &schedule, const Target &target, const CompileOptions &options) {
+Result<CompileResult> compile(const AttentionSpec &spec, const Schedule &schedule, const Target &target,
+                              const CompileOptions &options) {
   if (Status status = spec.validate(); !status)
     return status;
   if (Status status = schedule.legal(spec, target); !status)

@@ -10,8 +10,8 @@ namespace tessera {
 
 struct CompileOptions {
   Stage emit = Stage::Image;
-  std::string stagesFolder;            ///< receives the file of every stage that runs; empty: none
-  std::optional<Stage> overrideStage;  ///< replaced by the content of overrideFile
+  std::string stagesFolder;           ///< receives the file of every stage that runs; empty: none
+  std::optional<Stage> overrideStage; ///< replaced by the content of overrideFile
   std::string overrideFile;
   std::string mutate; ///< a deliberate fault of a pass, for tests; empty: none
 };
@@ -21,8 +21,8 @@ struct CompileResult {
   std::string warnings; ///< what the caller should know although the compile succeeded
 };
 
-/// Compiles one kernel. Thread-safe: every call has its own MLIR and LLVM contexts. InvalidArgument and Unsupported carry the value in the
-/// way; CompileError carries the diagnostics; File names the file.
+/// Compiles one kernel. Thread-safe: every call has its own MLIR and LLVM contexts. InvalidArgument and Unsupported
+/// carry the value in the way; CompileError carries the diagnostics; File names the file.
 Result<CompileResult> compile(const AttentionSpec &spec, const Schedule &schedule, const Target &target,
                               const CompileOptions &options = {});
 

@@ -43,8 +43,10 @@ tessera_compile_code codeOf(Code code) {
 
 Result<CompileResult> compileRequest(const tessera_compile_request *request) {
   // A caller of an older layout has no fields beyond its size; every field so far belongs to the first.
-  if (!request || request->size < sizeof(tessera_compile_request) || !request->spec || !request->schedule || !request->target)
-    return Status(Code::InvalidArgument, "compile request: spec, schedule and target are needed, and size must be that of the request");
+  if (!request || request->size < sizeof(tessera_compile_request) || !request->spec || !request->schedule ||
+      !request->target)
+    return Status(Code::InvalidArgument,
+                  "compile request: spec, schedule and target are needed, and size must be that of the request");
   auto spec = AttentionSpec::parse(request->spec);
   if (!spec)
     return spec.status();
@@ -85,8 +87,8 @@ Result<CompileResult> compileRequest(const tessera_compile_request *request) {
 
 #define TESSERA_EXPORT extern "C" __attribute__((visibility("default")))
 
-TESSERA_EXPORT tessera_compile_code tessera_compile(const tessera_compile_request *request, tessera_compiler_blob *result,
-                                                    tessera_compiler_blob *error) {
+TESSERA_EXPORT tessera_compile_code tessera_compile(const tessera_compile_request *request,
+                                                    tessera_compiler_blob *result, tessera_compiler_blob *error) {
   auto compiled = compileRequest(request);
   fill(result, compiled ? compiled->bytes : "");
   fill(error, compiled ? compiled->warnings : compiled.status().text());

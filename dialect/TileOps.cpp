@@ -87,8 +87,25 @@ LogicalResult MaskScoresOp::verify() {
   return success();
 }
 
+static bool isElementwise(Operation &op) {
+  StringRef dialect = op.getName().getDialectNamespace();
+  return dialect == "arith" || dialect == "math" || isa<ExpandRowsOp>(op) || op.hasTrait<OpTrait::IsTerminator>();
+}
+
 LogicalResult AnyOp::verify() {
   if (!tileType(getCondition()).getElementType().isInteger(1))
     return emitOpError("any_c1: the condition is a tile of i1, got ") << getCondition().getType();
+  if (getBlock() && getThread())
+    return emitOpError("any_c2: block and thread exclude each other");
+  if (!getThread())
+    return success();
+  for (Operation *user : getResult().getUsers()) {
+    bool harmless = user->getName().getStringRef() == "scf.if" && llvm::all_of(user->getRegions(), [](Region &region) {
+      return llvm::all_of(region.getOps(), isElementwise);
+    });
+    if (!harmless)
+      return emitOpError("any_c3: with thread, the result is only the condition of branches of elementwise ops, got ")
+             << user->getName();
+  }
   return success();
 }

@@ -112,14 +112,19 @@ def Attn_MaskScoresOp : Attn_Op<"mask_scores", [Pure, AllTypesMatch<["scores", "
 }
 
 def Attn_AnyOp : Attn_Op<"any", [MemoryEffects<[MemWrite]>]> {
-  let summary = "whether any element of the tile is true: uniform for the warp, or with `block` for the thread block";
+  let summary = "whether any element of the tile is true: uniform for the warp, with `block` for the thread block";
   let description = [{
+    With `thread` each thread asks about the elements that it holds, and the answers differ: for branches that do elementwise work which other
+    threads may skip. It costs no vote.
+
     Constraints:
     * `any_c1`: the condition is a tile of i1.
+    * `any_c2`: `block` and `thread` exclude each other.
+    * `any_c3`: with `thread`, the result is only the condition of branches of elementwise ops.
   }];
-  let arguments = (ins Attn_Tile:$condition, UnitAttr:$block);
+  let arguments = (ins Attn_Tile:$condition, UnitAttr:$block, UnitAttr:$thread);
   let results = (outs I1:$result);
-  let assemblyFormat = "$condition (`block` $block^)? attr-dict `:` type($condition)";
+  let assemblyFormat = "$condition (`block` $block^)? (`thread` $thread^)? attr-dict `:` type($condition)";
   let hasVerifier = 1;
 }
 

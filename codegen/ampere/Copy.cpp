@@ -1,7 +1,8 @@
-// Tiles from global memory to shared memory: cp.async in 16-byte chunks where the layout allows, narrower copies where it does not.
+// Tiles from global memory to shared memory: cp.async in 16-byte chunks where the layout allows, narrower copies where
+// it does not.
 //
-// A row has `chunks` chunks, p of them (the largest power of two that divides it) side by side in neighbouring threads, so that a thread
-// keeps its columns for the whole tile and steps down threads / p rows at a time.
+// A row has `chunks` chunks, p of them (the largest power of two that divides it) side by side in neighbouring threads,
+// so that a thread keeps its columns for the whole tile and steps down threads / p rows at a time.
 #include "codegen/KernelEmitter.h"
 
 using namespace mlir;
@@ -57,8 +58,10 @@ void KernelEmitter::emitCopyAsync(attn::CopyAsyncOp op) {
 
   std::string shape = std::to_string(tile.chunks) + "/" + std::to_string(abreast);
   Value thread = tid();
-  Value ownRow = once("copy.row/" + std::to_string(abreast), [&] { return LLVM::UDivOp::create(b_, thread, i32(abreast)).getResult(); });
-  Value ownChunk = once("copy.chunk/" + std::to_string(abreast), [&] { return LLVM::URemOp::create(b_, thread, i32(abreast)).getResult(); });
+  Value ownRow = once("copy.row/" + std::to_string(abreast),
+                      [&] { return LLVM::UDivOp::create(b_, thread, i32(abreast)).getResult(); });
+  Value ownChunk = once("copy.chunk/" + std::to_string(abreast),
+                        [&] { return LLVM::URemOp::create(b_, thread, i32(abreast)).getResult(); });
   Value rowStride = parameter((name + "_row").str());
   Value threadBytes = once("copy.global/" + name.str(), [&] {
     Value row = LLVM::MulOp::create(b_, widen(ownRow), widen(rowStride));
@@ -75,16 +78,18 @@ void KernelEmitter::emitCopyAsync(attn::CopyAsyncOp op) {
   // f(row) repeats every 8 rows: while a pass steps by a multiple of 8 rows one address serves all passes.
   bool oneAddress = rowsAtOnce % 8 == 0;
   for (unsigned column = 0; column < tile.chunks; column += abreast) {
-    Value chunk = column == 0 ? ownChunk : once("copy.chunk/" + std::to_string(abreast) + "+" + std::to_string(column),
-                                                [&] { return add(ownChunk, i32(column)); });
+    Value chunk = column == 0 ? ownChunk
+                              : once("copy.chunk/" + std::to_string(abreast) + "+" + std::to_string(column),
+                                     [&] { return add(ownChunk, i32(column)); });
     bool padded = column + abreast > present;
     for (unsigned pass = 0; pass < passes; ++pass) {
       unsigned step = pass * rowsAtOnce;
-      Value target = once("copy.shared/" + shape + "/" + std::to_string(column) + "/" + std::to_string(oneAddress ? 0 : step), [&] {
-        Value r = oneAddress ? ownRow : add(ownRow, i32(step));
-        Value swizzle = andI(shr(r, tile.shift()), i32(tile.mask()));
-        return add(mul(r, i32(tile.pitch())), shl(xorI(chunk, swizzle), 4));
-      });
+      Value target = once(
+          "copy.shared/" + shape + "/" + std::to_string(column) + "/" + std::to_string(oneAddress ? 0 : step), [&] {
+            Value r = oneAddress ? ownRow : add(ownRow, i32(step));
+            Value swizzle = andI(shr(r, tile.shift()), i32(tile.mask()));
+            return add(mul(r, i32(tile.pitch())), shl(xorI(chunk, swizzle), 4));
+          });
       Value destination = sharedPointer(at, target, oneAddress ? step * tile.pitch() : 0);
       Value source = global;
       if (step) // one multiply-add: the row stride fits 32 bits

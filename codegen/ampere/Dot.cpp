@@ -1,9 +1,11 @@
 // Matrix products: ldmatrix from swizzled shared memory, mma.sync on 16-bit or tf32 operands.
 //
-// Roles of a lane in an ldmatrix.x4 (four 8 x 8 matrices of 16-byte rows; lane t gives the address of row t % 8 of matrix t / 8):
+// Roles of a lane in an ldmatrix.x4 (four 8 x 8 matrices of 16-byte rows; lane t gives the address of row t % 8 of
+// matrix t / 8):
 //   A (Q):  row lane % 16 of the block, chunk half lane / 16                 -> a0 a1 a2 a3
 //   B (K):  key lane % 8 + 8 (lane / 16), chunk half (lane / 8) % 2         -> b0 b1 of keys 0-7, b0 b1 of keys 8-15
-//   B (V):  key lane % 16, chunk half lane / 16, transposed                 -> b0 b1 of columns 0-7, b0 b1 of columns 8-15
+//   B (V):  key lane % 16, chunk half lane / 16, transposed                 -> b0 b1 of columns 0-7, b0 b1 of columns
+//   8-15
 #include "codegen/KernelEmitter.h"
 
 using namespace mlir;
@@ -28,7 +30,8 @@ Registers KernelEmitter::mma(ArrayRef<Value> a, ArrayRef<Value> b, ArrayRef<Valu
   return unpack(intrinsic(name, result, arguments), 4);
 }
 
-// x = high + low up to 2^-22 |x|, both tf32. Infinities and NaN stand in the high part; their low part must not be inf - inf.
+// x = high + low up to 2^-22 |x|, both tf32. Infinities and NaN stand in the high part; their low part must not be inf
+// - inf.
 std::pair<Value, Value> KernelEmitter::splitTf32(Value x, bool precise) {
   x = bits(x, f32Type_);
   Value high = intrinsic("llvm.nvvm.f2tf32.rna", i32Type_, {x});
@@ -60,7 +63,8 @@ Registers KernelEmitter::mmaTf32(ArrayRef<Value> a, ArrayRef<Value> b, ArrayRef<
 
 Registers KernelEmitter::loadMatrices(Value pointer, unsigned count, bool transposed) {
   Type result = LLVM::LLVMStructType::getLiteral(b_.getContext(), SmallVector<Type>(count, i32Type_));
-  std::string name = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x" + std::to_string(count) + (transposed ? ".trans" : "") + ".b16.p3";
+  std::string name =
+      "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x" + std::to_string(count) + (transposed ? ".trans" : "") + ".b16.p3";
   return unpack(intrinsic(name, result, {pointer}), count);
 }
 
@@ -70,8 +74,10 @@ Registers KernelEmitter::loadA(Value sharedTile, unsigned rowBlock, unsigned kSt
   // The lane's part is that of V; the warp's rows are a uniform offset.
   Value address = blockAddress(at.tile, at.tile.chunkClass(2 * kStep));
   Value w = warp();
-  Value warpBytes = once("A.warp/" + std::to_string(warpRows * at.tile.pitch()), [&] { return mul(w, i32(warpRows * at.tile.pitch())); });
-  Value pointer = offset(sharedPointer(at, address, at.tile.chunkBase(2 * kStep) * 16 + rowBlock * 16 * at.tile.pitch()), warpBytes);
+  Value warpBytes = once("A.warp/" + std::to_string(warpRows * at.tile.pitch()),
+                         [&] { return mul(w, i32(warpRows * at.tile.pitch())); });
+  Value pointer = offset(
+      sharedPointer(at, address, at.tile.chunkBase(2 * kStep) * 16 + rowBlock * 16 * at.tile.pitch()), warpBytes);
   return loadMatrices(pointer, 4, false);
 }
 
@@ -88,18 +94,18 @@ Registers KernelEmitter::loadB(const Shared &at, unsigned keyBlock, unsigned kSt
   Value row = once("K.row", [&] { return add(andI(l, i32(7)), shl(shr(l, 4), 3)); });
   Value half = once("K.half", [&] { return andI(shr(l, 3), i32(1)); });
   Value address = matrixAddress("K", at.tile, at.tile.chunkClass(2 * kStep), row, half);
-  return loadMatrices(
-      sharedPointer(at, address, at.tile.chunkBase(2 * kStep) * 16 + keyBlock * 8 * at.tile.pitch()), 4, false);
+  return loadMatrices(sharedPointer(at, address, at.tile.chunkBase(2 * kStep) * 16 + keyBlock * 8 * at.tile.pitch()), 4,
+                      false);
 }
 
 Registers KernelEmitter::loadTransposedB(const Shared &at, unsigned kStep, unsigned columnBlock, unsigned count) {
   Value address = blockAddress(at.tile, at.tile.chunkClass(columnBlock));
-  return loadMatrices(
-      sharedPointer(at, address, at.tile.chunkBase(columnBlock) * 16 + kStep * 16 * at.tile.pitch()), count, true);
+  return loadMatrices(sharedPointer(at, address, at.tile.chunkBase(columnBlock) * 16 + kStep * 16 * at.tile.pitch()),
+                      count, true);
 }
 
-// There is no transposing matrix load of 32-bit elements. The k index of the product is a permutation of the keys that leaves the
-// probabilities where they are: k = q is key 2q, k = q + 4 is key 2q + 1.
+// There is no transposing matrix load of 32-bit elements. The k index of the product is a permutation of the keys that
+// leaves the probabilities where they are: k = q is key 2q, k = q + 4 is key 2q + 1.
 Registers KernelEmitter::loadB32(const Shared &at, unsigned keyBlock, unsigned columnBlock) {
   Value q = lanePair(), g = laneRow();
   Value half = once("V32.half", [&] { return shr(g, 2); });
@@ -109,10 +115,10 @@ Registers KernelEmitter::loadB32(const Shared &at, unsigned keyBlock, unsigned c
     std::string role = "V32." + std::to_string(odd);
     Value row = once(role + ".row", [&] { return add(shl(q, 1), i32(odd)); });
     Value address = matrixAddress(role, at.tile, at.tile.chunkClass(2 * columnBlock), row, half);
-    Value whole = once(role + std::to_string(at.tile.chunks) + "/" + std::to_string(at.tile.chunkClass(2 * columnBlock)),
-                       [&] { return add(address, word); });
-    Value pointer =
-        sharedPointer(at, whole, at.tile.chunkBase(2 * columnBlock) * 16 + keyBlock * 8 * at.tile.pitch());
+    Value whole =
+        once(role + std::to_string(at.tile.chunks) + "/" + std::to_string(at.tile.chunkClass(2 * columnBlock)),
+             [&] { return add(address, word); });
+    Value pointer = sharedPointer(at, whole, at.tile.chunkBase(2 * columnBlock) * 16 + keyBlock * 8 * at.tile.pitch());
     out.push_back(LLVM::LoadOp::create(b_, f32Type_, pointer));
   }
   return out;
@@ -127,7 +133,10 @@ LogicalResult KernelEmitter::emitSharedLoad(attn::SharedLoadOp op) {
     for (unsigned k = 0; k < kSteps; ++k) {
       Registers a = loadA(op.getSource(), rb, k);
       for (unsigned i = 0; i < 4; ++i)
-        out[wide ? fragment.accumulator(rb, k, i) : fragment.pair(rb, 2 * k + i / 2, i % 2)] = a[wide ? (i == 1 ? 2 : i == 2 ? 1 : i) : i];
+        out[wide ? fragment.accumulator(rb, k, i) : fragment.pair(rb, 2 * k + i / 2, i % 2)] = a[wide ? (i == 1   ? 2
+                                                                                                         : i == 2 ? 1
+                                                                                                                  : i)
+                                                                                                      : i];
     }
   values_[op.getTile()] = std::move(out);
   return success();

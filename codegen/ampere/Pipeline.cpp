@@ -11,7 +11,8 @@
 //   loop:  wait S-2, barrier · copy K(i+S-1), V(i+S-1) · use K(i), V(i) in slot i mod S
 //   wait 0, barrier
 //
-// Loops run from the last tile to the first, so only the first copies can meet rows beyond the sequence: those in the loop need no test.
+// Loops run from the last tile to the first, so only the first copies can meet rows beyond the sequence: those in the
+// loop need no test.
 #include "codegen/Passes.h"
 #include "dialect/AttnDialect.h"
 #include "runtime/spec/SharedLayout.h"
@@ -128,7 +129,8 @@ private:
     for (auto load : loop.getBody()->getOps<attn::TileLoadOp>())
       loads.push_back({load, Value(), nullptr});
     if (loads.empty() || loads.size() > 2)
-      return loop.emitOpError("pipeline: expects a key tile, or a key and a value tile, in the body; found ") << loads.size();
+      return loop.emitOpError("pipeline: expects a key tile, or a key and a value tile, in the body; found ")
+             << loads.size();
     unsigned stages = schedule_.stages;
 
     b_.setInsertionPoint(loop);
@@ -194,7 +196,8 @@ private:
       load.op.getTile().replaceAllUsesWith(slot(load.buffer, current));
       load.op.erase();
     }
-    b_.setInsertionPointAfter(loop); // what follows may write where the last tile was read, or where no tile has been waited for
+    b_.setInsertionPointAfter(
+        loop); // what follows may write where the last tile was read, or where no tile has been waited for
     syncAfterWait(0);
   }
 
@@ -212,8 +215,9 @@ private:
       return;
     }
     auto type = cast<RankedTensorType>(query.getType());
-    auto padded = RankedTensorType::get({type.getDimSize(0), int64_t(cast<attn::SharedType>(queryBuffer.getType()).getColumns())},
-                                        type.getElementType(), type.getEncoding());
+    auto padded =
+        RankedTensorType::get({type.getDimSize(0), int64_t(cast<attn::SharedType>(queryBuffer.getType()).getColumns())},
+                              type.getElementType(), type.getEncoding());
     for (scf::ForOp loop : loops) {
       b_.setInsertionPoint(loop);
       if (schedule_.stages > 1)
@@ -237,8 +241,9 @@ struct AmperePipeline : PassWrapper<AmperePipeline, OperationPass<ModuleOp>> {
     registry.insert<arith::ArithDialect, scf::SCFDialect, attn::AttnDialect>();
   }
   void runOnOperation() override {
-    auto result = getOperation().walk(
-        [&](attn::KernelOp kernel) { return failed(KernelPipeliner(kernel).run()) ? WalkResult::interrupt() : WalkResult::advance(); });
+    auto result = getOperation().walk([&](attn::KernelOp kernel) {
+      return failed(KernelPipeliner(kernel).run()) ? WalkResult::interrupt() : WalkResult::advance();
+    });
     if (result.wasInterrupted())
       signalPassFailure();
   }

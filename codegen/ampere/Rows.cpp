@@ -40,8 +40,8 @@ void KernelEmitter::emitRowSum(attn::RowSumOp op, unsigned first, unsigned count
       Type element = cast<RankedTensorType>(op.getValues().getType()).getElementType();
       Value ones = i32(element.isBF16() ? 0x3F803F80 : 0x3C003C00);
       for (unsigned k = first; k < first + count; k += 2) {
-        Value a[] = {values[fragment.pair(rb, k, 0)], values[fragment.pair(rb, k, 1)], values[fragment.pair(rb, k + 1, 0)],
-                     values[fragment.pair(rb, k + 1, 1)]};
+        Value a[] = {values[fragment.pair(rb, k, 0)], values[fragment.pair(rb, k, 1)],
+                     values[fragment.pair(rb, k + 1, 0)], values[fragment.pair(rb, k + 1, 1)]};
         Registers c = mma(a, {ones, ones}, {upper, upper, lower, lower}, element);
         upper = c[0];
         lower = c[2];
@@ -77,8 +77,9 @@ void KernelEmitter::emitCompleteRows(attn::CompleteRowsOp op) {
   values_[op.getResult()] = std::move(out);
 }
 
-// Key column + c is visible to query row i iff c <= last(i) and c >= first(i), both relative to the tile and to this lane's first column, so
-// that every comparison is with a constant. Positions are 64-bit until they are clamped to the tile (N13).
+// Key column + c is visible to query row i iff c <= last(i) and c >= first(i), both relative to the tile and to this
+// lane's first column, so that every comparison is with a constant. Positions are 64-bit until they are clamped to the
+// tile (N13).
 void KernelEmitter::emitMaskScores(attn::MaskScoresOp op) {
   FreshThread fresh(*this);
   Fragment fragment = fragmentOf(op.getScores());

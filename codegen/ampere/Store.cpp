@@ -1,5 +1,6 @@
-// Results to global memory. A tile goes through shared memory in panels of 128 bytes per row, so that eight lanes write one row with
-// 16-byte stores; a warp stages only its own rows, where its queries stood, and needs no barrier of the block.
+// Results to global memory. A tile goes through shared memory in panels of 128 bytes per row, so that eight lanes write
+// one row with 16-byte stores; a warp stages only its own rows, where its queries stood, and needs no barrier of the
+// block.
 #include "codegen/KernelEmitter.h"
 
 using namespace mlir;
@@ -22,7 +23,8 @@ void KernelEmitter::storeRows(attn::TileStoreOp op) {
   FreshThread fresh(*this);
   Fragment fragment = fragmentOf(op.getTile());
   Value row = values_[op.getRow()][0];
-  Value head = add(mul(values_[op.getBatch()][0], parameter("lse_batch")), mul(values_[op.getHead()][0], parameter("lse_head")));
+  Value head =
+      add(mul(values_[op.getBatch()][0], parameter("lse_batch")), mul(values_[op.getHead()][0], parameter("lse_head")));
   Value own = add(mul(warp(), i32(fragment.rowBlocks * 16)), laneRow());
   Value first = compare(LLVM::ICmpPredicate::eq, lanePair(), i32(0));
   for (unsigned rb = 0; rb < fragment.rowBlocks; ++rb)
@@ -30,14 +32,15 @@ void KernelEmitter::storeRows(attn::TileStoreOp op) {
       Value at = add(own, i32(rb * 16 + half * 8));
       guarded(andI(first, rowExists(row, at)), {}, [&]() -> SmallVector<Value> {
         Value element = add(head, mul(add(row, widen(at)), widen(parameter("lse_row"))));
-        LLVM::StoreOp::create(b_, registerOf(op.getTile(), Fragment::row(rb, half)), offset(parameter("lse"), mul(element, i64(4))));
+        LLVM::StoreOp::create(b_, registerOf(op.getTile(), Fragment::row(rb, half)),
+                              offset(parameter("lse"), mul(element, i64(4))));
         return {};
       });
     }
 }
 
-// Panel layout, 128 bytes a row, chunk c of row r at c ^ f(r): 16-bit f = r & 7 (a lane writes 4 bytes: 8 rows x 16 bytes are all banks);
-// f32 f = 2 (r & 3) (a lane writes 8 bytes: 4 rows x 32 bytes are all banks).
+// Panel layout, 128 bytes a row, chunk c of row r at c ^ f(r): 16-bit f = r & 7 (a lane writes 4 bytes: 8 rows x 16
+// bytes are all banks); f32 f = 2 (r & 3) (a lane writes 8 bytes: 4 rows x 32 bytes are all banks).
 void KernelEmitter::storeTile(attn::TileStoreOp op) {
   FreshThread fresh(*this);
   Fragment fragment = fragmentOf(op.getTile());
@@ -46,7 +49,8 @@ void KernelEmitter::storeTile(attn::TileStoreOp op) {
   unsigned warpRows = fragment.rowBlocks * 16, access = std::min<unsigned>(kernel_.getAccessBytes(), 16);
   bool wide = bytes == 4;
   Value row = values_[op.getRow()][0];
-  Value head = add(mul(values_[op.getBatch()][0], parameter("o_batch")), mul(values_[op.getHead()][0], parameter("o_head")));
+  Value head =
+      add(mul(values_[op.getBatch()][0], parameter("o_batch")), mul(values_[op.getHead()][0], parameter("o_head")));
   Value warpRow = mul(warp(), i32(warpRows));
   auto query = cast<MemRefType>(kernel_.getBody().getArgument(0).getType());
   unsigned queryBytes = elementBytes(query.getElementType()), padding = queryBytes == 4 ? 8 : 16;
@@ -72,8 +76,8 @@ void KernelEmitter::storeTile(attn::TileStoreOp op) {
           if (wide) {
             Value pair = LLVM::PoisonOp::create(b_, VectorType::get({2}, f32Type_));
             for (unsigned e = 0; e < 2; ++e)
-              pair = LLVM::InsertElementOp::create(b_, pair, registerOf(op.getTile(), fragment.accumulator(rb, panel + cb, 2 * half + e)),
-                                                   i32(e));
+              pair = LLVM::InsertElementOp::create(
+                  b_, pair, registerOf(op.getTile(), fragment.accumulator(rb, panel + cb, 2 * half + e)), i32(e));
             LLVM::StoreOp::create(b_, pair, pointer, 8);
           } else {
             LLVM::StoreOp::create(b_, registerOf(op.getTile(), fragment.pair(rb, panel + cb, half)), pointer, 4);
@@ -91,7 +95,8 @@ void KernelEmitter::storeTile(attn::TileStoreOp op) {
         exists = andI(exists, compare(LLVM::ICmpPredicate::ult, readChunk, i32(chunks)));
       guarded(exists, {}, [&]() -> SmallVector<Value> {
         Value place = add(head, mul(add(row, widen(add(warpRow, own))), widen(parameter("o_row"))));
-        Value target = offset(parameter("o"), add(mul(place, i64(bytes)), widen(add(shl(readChunk, 4), i32(panel * blockBytes)))));
+        Value target =
+            offset(parameter("o"), add(mul(place, i64(bytes)), widen(add(shl(readChunk, 4), i32(panel * blockBytes)))));
         Type part = access == 2 ? b_.getIntegerType(16) : i32Type_;
         unsigned words = access == 2 ? 8 : 4;
         Value data = LLVM::LoadOp::create(b_, VectorType::get({words}, part), offset(staging, at), 16);
@@ -111,7 +116,8 @@ void KernelEmitter::storeChunk(Value data, Value target, unsigned access) {
   auto type = cast<VectorType>(data.getType());
   unsigned word = elementBytes(type.getElementType()), words = access / word;
   for (unsigned i = 0; i < type.getNumElements(); i += words) {
-    Value part = words == 1 ? Value() : LLVM::PoisonOp::create(b_, VectorType::get({words}, type.getElementType())).getResult();
+    Value part =
+        words == 1 ? Value() : LLVM::PoisonOp::create(b_, VectorType::get({words}, type.getElementType())).getResult();
     for (unsigned j = 0; j < words; ++j) {
       Value one = LLVM::ExtractElementOp::create(b_, data, i32(i + j));
       part = words == 1 ? one : LLVM::InsertElementOp::create(b_, part, one, i32(j)).getResult();

@@ -110,7 +110,8 @@ struct Distribute : PassWrapper<Distribute, OperationPass<ModuleOp>> {
             argument.setType(withLayout(argument.getType()));
       if (auto constant = dyn_cast<arith::ConstantOp>(op))
         if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
-          constant.setValueAttr(SplatElementsAttr::get(cast<ShapedType>(constant.getType()), splat.getSplatValue<Attribute>()));
+          constant.setValueAttr(
+              SplatElementsAttr::get(cast<ShapedType>(constant.getType()), splat.getSplatValue<Attribute>()));
     });
   }
 };

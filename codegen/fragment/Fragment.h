@@ -7,8 +7,8 @@
 //     row g            e0   e1        accumulator (f32): registers e0 e1 e2 e3
 //     row g + 8        e2   e3        operand (16 bit):  registers (e0,e1) (e2,e3), low half first
 //
-// The packed accumulator is the A operand of mma.m16n8k16: the column blocks 2k and 2k + 1 are its k-step k. So the probabilities of one
-// product are the operand of the next without moving.
+// The packed accumulator is the A operand of mma.m16n8k16: the column blocks 2k and 2k + 1 are its k-step k. So the
+// probabilities of one product are the operand of the next without moving.
 #pragma once
 
 namespace tessera::codegen {

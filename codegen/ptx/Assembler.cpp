@@ -1,5 +1,5 @@
-// PTX to cubin by nvJitLink. Only its documented C entry points are used, declared here by their signatures, so that no toolkit header is
-// needed to build.
+// PTX to cubin by nvJitLink. Only its documented C entry points are used, declared here by their signatures, so that no
+// toolkit header is needed to build.
 #include "codegen/ptx/Assembler.h"
 
 #include <cstdlib>
@@ -15,7 +15,8 @@ using Handle = void *;
 constexpr int inputPtx = 2; // NVJITLINK_INPUT_PTX
 } // namespace
 
-// The entry points carry the toolkit's version in their symbol (nvJitLinkCreate is __nvJitLinkCreate_13_0), newest first.
+// The entry points carry the toolkit's version in their symbol (nvJitLinkCreate is __nvJitLinkCreate_13_0), newest
+// first.
 struct Assembler::Link {
   int (*create)(Handle *, uint32_t, const char **) = nullptr;
   int (*destroy)(Handle *) = nullptr;
@@ -45,10 +46,12 @@ struct Assembler::Link {
   bool open(void *library) {
     return resolve(library, "nvJitLinkCreate", create) && resolve(library, "nvJitLinkDestroy", destroy) &&
            resolve(library, "nvJitLinkAddData", addData) && resolve(library, "nvJitLinkComplete", complete) &&
-           resolve(library, "nvJitLinkGetLinkedCubinSize", cubinSize) && resolve(library, "nvJitLinkGetLinkedCubin", cubin) &&
-           resolve(library, "nvJitLinkGetErrorLogSize", errorLogSize) && resolve(library, "nvJitLinkGetErrorLog", errorLog) &&
-           resolve(library, "nvJitLinkGetInfoLogSize", infoLogSize) && resolve(library, "nvJitLinkGetInfoLog", infoLog) &&
-           resolve(library, "nvJitLinkVersion", version);
+           resolve(library, "nvJitLinkGetLinkedCubinSize", cubinSize) &&
+           resolve(library, "nvJitLinkGetLinkedCubin", cubin) &&
+           resolve(library, "nvJitLinkGetErrorLogSize", errorLogSize) &&
+           resolve(library, "nvJitLinkGetErrorLog", errorLog) &&
+           resolve(library, "nvJitLinkGetInfoLogSize", infoLogSize) &&
+           resolve(library, "nvJitLinkGetInfoLog", infoLog) && resolve(library, "nvJitLinkVersion", version);
   }
 };
 
@@ -86,7 +89,8 @@ Assembler::Assembler() {
     return;
   }
   if (why_.empty())
-    why_ = "libnvJitLink.so.13 was found neither in TESSERA_CUDA_PATH, nor where the build found a CUDA toolkit, nor on the loader's path";
+    why_ = "libnvJitLink.so.13 was found neither in TESSERA_CUDA_PATH, nor where the build found a CUDA toolkit, nor "
+           "on the loader's path";
 }
 
 static unsigned firstNumber(const std::string &text, const char *pattern) {
@@ -106,7 +110,8 @@ static std::string withoutTimes(const std::string &log) {
 
 Result<Assembly> Assembler::assemble(std::string_view ptx, const Target &target) const {
   if (!link_)
-    return Status(Code::CompileError, "no assembler: " + why_, "set TESSERA_CUDA_PATH to a CUDA 13 toolkit or the folder of its wheels");
+    return Status(Code::CompileError, "no assembler: " + why_,
+                  "set TESSERA_CUDA_PATH to a CUDA 13 toolkit or the folder of its wheels");
   std::string arch = "-arch=" + std::string(target.name), text(ptx);
   const char *options[] = {arch.c_str(), "-O3", "-verbose"};
   Handle handle = nullptr;
@@ -131,12 +136,14 @@ Result<Assembly> Assembler::assemble(std::string_view ptx, const Target &target)
   if (code) {
     std::string error = read(link_->errorLogSize, link_->errorLog);
     link_->destroy(&handle);
-    return Status(Code::CompileError, "the assembler refuses the kernel (code " + std::to_string(code) + "): " + error.c_str());
+    return Status(Code::CompileError,
+                  "the assembler refuses the kernel (code " + std::to_string(code) + "): " + error.c_str());
   }
   result.cubin = read(link_->cubinSize, [&](Handle h, char *to) { return link_->cubin(h, to); });
   link_->destroy(&handle);
   result.registers = firstNumber(result.log, "Used ([0-9]+) registers");
-  result.spillBytes = firstNumber(result.log, "([0-9]+) bytes spill stores") + firstNumber(result.log, "([0-9]+) bytes spill loads");
+  result.spillBytes =
+      firstNumber(result.log, "([0-9]+) bytes spill stores") + firstNumber(result.log, "([0-9]+) bytes spill loads");
   return result;
 }
 

@@ -19,7 +19,8 @@ struct Assembly {
 
 class Assembler {
 public:
-  /// The process's assembler: opened on first use, in TESSERA_CUDA_PATH, then where configuration found the toolkit, then by the loader.
+  /// The process's assembler: opened on first use, in TESSERA_CUDA_PATH, then where configuration found the toolkit,
+  /// then by the loader.
   static const Assembler &instance();
 
   /// Whether nvJitLink was found; why() tells where it was looked for otherwise.

@@ -30,11 +30,12 @@ static Result<std::unique_ptr<llvm::TargetMachine>> machineFor(const Target &tar
   std::string error;
   const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!backend)
-    return Status(Code::CompileError, "LLVM has no NVPTX backend: " + error, "install llvm-22 built with the NVPTX target");
+    return Status(Code::CompileError, "LLVM has no NVPTX backend: " + error,
+                  "install llvm-22 built with the NVPTX target");
   std::string features = "+ptx" + std::to_string(target.ptxVersion);
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, std::string(target.name), features,
-                                                                           llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
-                                                                           llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, std::string(target.name), features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                   std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 Status optimize(llvm::Module &module, const Target &target) {
@@ -55,7 +56,8 @@ Status optimize(llvm::Module &module, const Target &target) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
 
-  // No loop-invariant motion: it would carry the rare branches' operands through the main loop, whose registers are all taken.
+  // No loop-invariant motion: it would carry the rare branches' operands through the main loop, whose registers are all
+  // taken.
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
   passes.addPass(llvm::InstCombinePass());

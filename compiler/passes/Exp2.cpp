@@ -23,43 +23,59 @@ public:
   void rewrite(math::LogOp log);
 
 private:
-  /// -c m, never +inf: it will meet c x = -inf.
-  Value negatedProduct(Value rows, float c);
-  /// The same, once per row where m is defined.
-  Value negated(Value rows, float c);
-  Value exponent(WeightedExponent exponent, float c);
+  Value exponent(WeightedExponent exponent);
+  /// rows * by, once per row and block.
+  Value product(Value rows, double by);
+  /// The same for a result of a branch: in either arm, so that the rows need no copy for it.
+  Value productInArms(OpResult rows, double by);
   void replace(Operation *op, Value by);
 
   TileBuilder b;
-  DenseMap<std::pair<Value, uint32_t>, Value> negatedRows;
 };
 
-float toBase2(double weight) { return float(weight * std::numbers::log2e); }
-
-Value Exp2Rewriter::negatedProduct(Value rows, float c) {
-  if (c <= 1)
-    return b.mul(rows, b.splat(rows.getType(), -c));
-  Value product = arith::MaxNumFOp::create(b, rows.getLoc(), b.scale(rows, c), b.lowest(rows.getType()));
-  return b.scale(product, -1);
-}
-
-Value Exp2Rewriter::negated(Value rows, float c) {
-  Value &product = negatedRows[{rows, std::bit_cast<uint32_t>(c)}];
-  if (product)
-    return product;
+Value Exp2Rewriter::product(Value rows, double by) {
+  Value factor = b.splat(rows.getType(), by);
+  for (Operation *user : rows.getUsers())
+    if (auto present = dyn_cast<arith::MulFOp>(user);
+        present && present.getRhs() == factor && present->getBlock() == b.getInsertionBlock())
+      return present;
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointAfterValue(rows);
-  return product = negatedProduct(rows, c);
+  if (rows.getParentBlock() == b.getInsertionBlock())
+    b.setInsertionPointAfterValue(rows);
+  return b.mul(rows, factor);
 }
 
-Value Exp2Rewriter::exponent(WeightedExponent e, float c) {
+Value Exp2Rewriter::productInArms(OpResult rows, double by) {
+  OpBuilder::InsertionGuard guard(b);
+  auto branch = cast<scf::IfOp>(rows.getOwner());
+  SmallVector<Type> types(branch.getResultTypes());
+  types.push_back(rows.getType());
+  for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()}) {
+    b.setInsertionPoint(yield);
+    yield->insertOperands(yield->getNumOperands(), product(yield.getOperand(rows.getResultNumber()), by));
+  }
+  b.setInsertionPoint(branch);
+  auto wider = scf::IfOp::create(b, branch.getLoc(), types, branch.getCondition(), /*addThenBlock=*/false,
+                                 /*addElseBlock=*/false);
+  wider.getThenRegion().takeBody(branch.getThenRegion());
+  wider.getElseRegion().takeBody(branch.getElseRegion());
+  branch->replaceAllUsesWith(wider.getResults().drop_back());
+  branch->erase();
+  return wider.getResults().back();
+}
+
+Value Exp2Rewriter::exponent(WeightedExponent e) {
   Type type = e.exp.getType();
-  if (cast<ShapedType>(type).getRank() == 2)
-    return math::FmaOp::create(b, e.exp.getLoc(), e.score(), b.splat(type, c),
-                               b.expand(negated(e.reference(), c), type));
-  // The difference of the rounded products, not a product of the difference: the weights under either reference are
-  // relative to its rounded product, so this is the exact factor between them however large the scores are.
-  return b.sub(negated(e.reference(), c), negatedProduct(e.score(), c));
+  float c = float(e.weight * std::numbers::log2e);
+  if (cast<ShapedType>(type).getRank() == 1)
+    return b.mul(e.difference, b.splat(type, c)); // once per row: the difference comes first
+  Value rows = e.reference();
+  OpBuilder::InsertionGuard guard(b);
+  if (rows.getDefiningOp() && rows.getParentBlock() != e.exp->getBlock())
+    b.setInsertionPointAfterValue(rows); // outside of the loop that the exponent stands in
+  Value negated = rows.getDefiningOp<scf::IfOp>() ? productInArms(cast<OpResult>(rows), -c) : product(rows, -c);
+  b.setInsertionPoint(e.exp);
+  return math::FmaOp::create(b, e.exp.getLoc(), e.score(), b.splat(type, c), b.expand(negated, type));
 }
 
 /// Replaces the op and erases what only it used.
@@ -83,26 +99,16 @@ void Exp2Rewriter::rewrite(math::ExpOp exp) {
   b.setInsertionPoint(exp);
   Value argument;
   if (auto weighted = WeightedExponent::match(exp))
-    argument = exponent(*weighted, toBase2(weighted->weight));
+    argument = exponent(*weighted);
   else
     argument = b.scale(exp.getOperand(), std::numbers::log2e);
   replace(exp, math::Exp2Op::create(b, exp.getLoc(), argument));
 }
 
-/// log l = log2(l) ln 2. In the LSE m k + log l the max joins in base 2, with the same rounded product as in the
-/// weights.
+/// log l = log2(l) ln 2.
 void Exp2Rewriter::rewrite(math::LogOp log) {
   b.setInsertionPoint(log);
   Value base2 = math::Log2Op::create(b, log.getLoc(), log.getOperand());
-  if (auto sum = log->hasOneUse() ? dyn_cast<arith::AddFOp>(*log->user_begin()) : nullptr) {
-    auto product = sum.getLhs().getDefiningOp<arith::MulFOp>();
-    auto weight = product ? splatValue(product.getRhs()) : std::nullopt;
-    if (weight && *weight > 0) {
-      b.setInsertionPoint(sum);
-      Value lse = b.sub(base2, negated(product.getLhs(), toBase2(*weight)));
-      return replace(sum, b.scale(lse, std::numbers::ln2));
-    }
-  }
   replace(log, b.scale(base2, std::numbers::ln2));
 }
 

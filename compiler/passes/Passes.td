@@ -201,13 +201,8 @@ def AttnRowSumMma : Pass<"attn-row-sum-mma", "::tessera::attn::KernelOp"> {
 def AttnExp2 : Pass<"attn-exp2", "::tessera::attn::KernelOp"> {
   let summary = "base-2 exponents with the scale folded into one FMA per score";
   let description = [{
-    With c = k log2(e): exp(k (x - m)) = 2^(c x - c m), the product c m once per row. The product is rounded, so the weights are relative to
-    the rounded one; the factor of a move and the LSE therefore use the same product, and agree with the weights for large scores too. What is
-    left is the distance of the two, a common factor of all weights of a row: below 2 while |c m| < 2^24. It must itself stay a number of the
-    type of the probabilities, which ends at |c m| = 2^31 (f16: 2^28).
-
-    For c > 1 the product is kept in the finite range, so that +inf never meets c x = -inf: the reference of a row that has seen nothing may
-    be the lowest f32. No exp and no log is left: log l = log2(l) ln 2.
+    With c = k log2(e): exp(k (x - m)) = 2^(c x - c m), the product c m once per row. It is rounded; attn-recentre sees to it that this is harmless.
+    What is computed once per row, the factor of a move, subtracts before it scales. No exp and no log is left: log l = log2(l) ln 2.
 
     Before:
     ```mlir
@@ -218,12 +213,42 @@ def AttnExp2 : Pass<"attn-exp2", "::tessera::attn::KernelOp"> {
     After:
     ```mlir
     %neg = %ref * -c
-    %alpha = math.exp2 (%neg - %m * -c)
+    %alpha = math.exp2 ((%m - %ref) * c)
     %p = math.exp2 (math.fma %x, c, expand %neg)
-    %lse = (math.log2 %sum - %max * -c) * ln2
+    %lse = %max * k + (math.log2 %sum) * ln2
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def AttnRecentre : Pass<"attn-recentre", "::tessera::attn::KernelOp"> {
+  let summary = "rows with a large reference subtract it before the scale";
+  let description = [{
+    In 2^(c x - c m) the product c m is rounded, and the rounding stands in the exponent: from |c m| = 2^31 on it may make the largest weight of
+    a row inf or 0, and c m may overflow where c (x - m) does not. So a row is *wide* when |c m| > 2^10, and then x becomes x - m, and c m
+    becomes 0, in a branch that a thread without wide rows does not take. Rows that are not wide keep both, so what a row gets does not depend
+    on its neighbours; for them the rounding is a common factor of all weights, within 2^-15 of 1.
+
+    The reference of a row that has seen nothing is the lowest f32: such a row is wide, its scores of -inf stay -inf, and its weights are 0. An
+    infinite reference is wide as well: the row gets NaN from its infinite score and 0 from the others, as IEEE says.
+
+    Before:
+    ```mlir
+    %neg = %ref * -c
+    %p = math.exp2 (math.fma %x, c, expand %neg)
+    ```
+    After:
+    ```mlir
+    %neg = %ref * -c
+    %wide = math.absf %neg > 1024
+    %any = attn.any %wide thread
+    %x2, %neg2 = scf.if %any {
+      yield %x - expand select(%wide, %ref, 0), select(%wide, 0, %neg)
+    } else { yield %x, %neg }
+    %p = math.exp2 (math.fma %x2, c, expand %neg2)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
 #endif

@@ -103,7 +103,7 @@ void Relaxation::lazily(double threshold) {
   double units = threshold * std::numbers::ln2 / online.alphas.front().weight;
   Value growth = b.sub(max, carriedMax());
   Value grown = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, growth, b.splat(growth.getType(), units));
-  Value any = AnyOp::create(b, loc, b.getI1Type(), grown, /*block=*/false);
+  Value any = AnyOp::create(b, loc, b.getI1Type(), grown, /*block=*/false, /*thread=*/false);
   moveWhen(any, [&] { return max; });
 }
 
@@ -111,7 +111,7 @@ void Relaxation::lazily(double threshold) {
 Value Relaxation::isNotFinite(Value value) {
   Value zero = b.splat(value.getType(), 0);
   Value bad = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, b.mul(value, zero), zero);
-  return AnyOp::create(b, loc, b.getI1Type(), bad, /*block=*/true);
+  return AnyOp::create(b, loc, b.getI1Type(), bad, /*block=*/true, /*thread=*/false);
 }
 
 LogicalResult Relaxation::anchored() {
@@ -138,7 +138,7 @@ LogicalResult Relaxation::anchored() {
   for (unsigned position : sums) {
     Value sum = loop.getRegionIterArg(position);
     Value past = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, sum, b.splat(sum.getType(), sumLimit));
-    Value any = AnyOp::create(b, loc, b.getI1Type(), past, /*block=*/false);
+    Value any = AnyOp::create(b, loc, b.getI1Type(), past, /*block=*/false, /*thread=*/false);
     condition = arith::OrIOp::create(b, loc, condition, any);
   }
   moveWhen(condition, [&] { return tileMax(); });

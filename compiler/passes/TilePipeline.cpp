@@ -31,6 +31,7 @@ void attn::addScheduledPasses(OpPassManager &manager, const Schedule &schedule) 
   if (schedule.rowSum == RowSum::Mma)
     manager.addNestedPass<KernelOp>(createAttnRowSumMma());
   manager.addNestedPass<KernelOp>(createAttnExp2());
+  manager.addNestedPass<KernelOp>(createAttnRecentre());
 }
 
 void attn::addTilePasses(OpPassManager &manager, const Schedule &schedule, StringRef mutate) {

@@ -37,14 +37,14 @@ struct ParameterInfo {
 struct KernelInfo {
   std::string name;
   std::vector<ParameterInfo> parameters;
-  uint32_t parameterBytes = 0;       ///< offset + size of the last parameter
-  uint32_t staticSharedBytes = 0;    ///< .shared variables of the kernel, without .extern ones
-  uint32_t localBytesPerThread = 0;  ///< .local variables, callees included (a recursive callee once)
-  uint32_t registersPerThread = 0;   ///< estimate: peak of live 32-bit registers plus a constant
-  uint32_t maxThreads = 0;           ///< .maxntid or .reqntid as a product; 0: not stated
+  uint32_t parameterBytes = 0;               ///< offset + size of the last parameter
+  uint32_t staticSharedBytes = 0;            ///< .shared variables of the kernel, without .extern ones
+  uint32_t localBytesPerThread = 0;          ///< .local variables, callees included (a recursive callee once)
+  uint32_t registersPerThread = 0;           ///< estimate: peak of live 32-bit registers plus a constant
+  uint32_t maxThreads = 0;                   ///< .maxntid or .reqntid as a product; 0: not stated
   std::array<uint32_t, 3> requiredThreads{}; ///< .reqntid; zeros: not stated
-  uint32_t minBlocksPerSm = 0;       ///< .minnctapersm; 0: not stated
-  uint32_t maxRegisters = 0;         ///< .maxnreg; 0: not stated
+  uint32_t minBlocksPerSm = 0;               ///< .minnctapersm; 0: not stated
+  uint32_t maxRegisters = 0;                 ///< .maxnreg; 0: not stated
   std::array<uint32_t, 3> requiredCluster{}; ///< .reqnctapercluster; zeros: not stated
 };
 
@@ -95,16 +95,16 @@ enum class MmaMode : uint8_t {
 };
 
 struct Options {
-  bool checks = true;   ///< shadow state: uninitialised reads, async hazards, races; bounds are checked always
-  bool races = true;    ///< with checks: conflicts in shared memory between barriers
+  bool checks = true;    ///< shadow state: uninitialised reads, async hazards, races; bounds are checked always
+  bool races = true;     ///< with checks: conflicts in shared memory between barriers
   bool counters = false; ///< fill LaunchReport::counters and ::instructions
   AsyncMode async = AsyncMode::Late;
   MmaMode mma = MmaMode::Exact;
   uint64_t seed = 0;
-  unsigned threads = 0;       ///< host threads; 0: as many as the machine has. Results do not depend on it.
-  uint32_t maxFindings = 16;  ///< findings of equal kind and instruction are reported once
+  unsigned threads = 0;          ///< host threads; 0: as many as the machine has. Results do not depend on it.
+  uint32_t maxFindings = 16;     ///< findings of equal kind and instruction are reported once
   uint64_t instructionLimit = 0; ///< warp instructions per warp until a launch counts as hung; 0: none
-  double clockMHz = 1000;     ///< scales %globaltimer; clocks count warp instructions of the warp
+  double clockMHz = 1000;        ///< scales %globaltimer; clocks count warp instructions of the warp
 };
 
 struct LaunchConfig {
@@ -136,18 +136,18 @@ std::string_view toString(FindingKind kind);
 /// One thing found. `text` is the whole story for people; the fields carry the same for programs.
 struct Finding {
   FindingKind kind = FindingKind::Trap;
-  bool fatal = false;      ///< ends the launch, as it would on a GPU
+  bool fatal = false; ///< ends the launch, as it would on a GPU
   std::string kernel;
   uint32_t line = 0;       ///< of the PTX text, 1-based; 0: no single instruction
   std::string instruction; ///< its text
   Dim3 block{0, 0, 0}, thread{0, 0, 0};
-  uint64_t address = 0;    ///< in `space`
-  uint32_t bytes = 0;      ///< of the access
-  std::string space;       ///< "global", "shared", "local", "const", "param"; empty: no address
-  std::string object;      ///< allocation or variable with its size
-  std::string other;       ///< the other party: thread, instruction, barrier
+  uint64_t address = 0; ///< in `space`
+  uint32_t bytes = 0;   ///< of the access
+  std::string space;    ///< "global", "shared", "local", "const", "param"; empty: no address
+  std::string object;   ///< allocation or variable with its size
+  std::string other;    ///< the other party: thread, instruction, barrier
   uint32_t otherLine = 0;
-  uint64_t repeats = 0;    ///< further occurrences of the same kind at the same instruction
+  uint64_t repeats = 0; ///< further occurrences of the same kind at the same instruction
   std::string text;
 };
 
@@ -168,8 +168,8 @@ struct InstructionProfile {
   uint32_t line = 0;
   std::string text;
   Pipe pipe = Pipe::Other;
-  uint64_t executions = 0; ///< warp instructions
-  uint64_t lanes = 0;      ///< active lanes summed over executions
+  uint64_t executions = 0;                      ///< warp instructions
+  uint64_t lanes = 0;                           ///< active lanes summed over executions
   uint64_t wavefronts = 0, idealWavefronts = 0; ///< shared-memory accesses only
   uint64_t sectors = 0, bytes = 0;              ///< global accesses only
 };
@@ -180,7 +180,7 @@ struct LaunchReport {
   uint64_t suppressed = 0;       ///< findings beyond Options::maxFindings
   Counters counters;
   std::vector<InstructionProfile> instructions; ///< of the kernel and the functions it calls
-  std::string printed;           ///< what device printf wrote, in the order of blocks
+  std::string printed;                          ///< what device printf wrote, in the order of blocks
 };
 
 /// Runs one grid to its end. Launches on one memory may run in parallel (the caller orders dependent ones).

@@ -12,8 +12,6 @@ namespace tessera::sim {
 
 namespace {
 
-/// Far above any shared, local or host address, so that a pointer of the wrong kind cannot hit an allocation.
-constexpr uint64_t firstAddress = 0x7e00'0000'0000;
 constexpr uint64_t lastAddress = 0x7fff'0000'0000;
 /// Between two allocations lie at least this many bytes that belong to none.
 constexpr uint64_t redZone = 1 << 20;
@@ -35,7 +33,7 @@ void unmapStorage(Allocation &allocation) {
 
 } // namespace
 
-GlobalMemory::GlobalMemory(uint64_t capacity) : capacity_(capacity), next_(firstAddress) {}
+GlobalMemory::GlobalMemory(uint64_t capacity, uint64_t base) : capacity_(capacity), next_(base) {}
 
 GlobalMemory::~GlobalMemory() {
   for (auto &[base, allocation] : table_)
@@ -50,7 +48,8 @@ Result<uint64_t> GlobalMemory::allocate(uint64_t bytes, uint64_t alignment, std:
   alignment = std::max<uint64_t>(alignment, 256);
   std::unique_lock lock(mutex_);
   if (bytes > capacity_ - inUse_)
-    return Status(Code::DriverError, fmt::format("out of memory: {} bytes asked for, {} of {} in use", bytes, inUse_, capacity_));
+    return Status(Code::DriverError,
+                  fmt::format("out of memory: {} bytes asked for, {} of {} in use", bytes, inUse_, capacity_));
   uint64_t base = (next_ + redZone + alignment - 1) & ~(alignment - 1);
   if (base > lastAddress || bytes > lastAddress - base)
     return Status(Code::DriverError, fmt::format("out of device addresses after {} allocations", serial_));
@@ -126,7 +125,8 @@ Result<Allocation *> GlobalMemory::range(uint64_t address, uint64_t bytes, const
   auto it = table_.upper_bound(address);
   Allocation *allocation = it == table_.begin() ? nullptr : std::prev(it)->second.get();
   if (!allocation || address - allocation->base > allocation->size)
-    return Status(Code::InvalidArgument, fmt::format("{} of {} bytes at {:#x}: no allocation is there", what, bytes, address));
+    return Status(Code::InvalidArgument,
+                  fmt::format("{} of {} bytes at {:#x}: no allocation is there", what, bytes, address));
   if (!allocation->live)
     return Status(Code::InvalidArgument,
                   fmt::format("{} of {} bytes at {:#x}: {} is freed", what, bytes, address, allocation->name));

@@ -16,13 +16,13 @@ namespace tessera::sim {
 
 /// One allocation. Stays readable (as "freed") while it is quarantined, so that a use after free can name it.
 struct Allocation {
-  uint64_t base = 0;  ///< device address
-  uint64_t size = 0;  ///< bytes
-  std::string name;   ///< what reports call it, e.g. "allocation 3" or the name of a module variable
-  bool live = true;   ///< false once freed
-  bool tracked = true; ///< false once a launch without checks may have written it: its shadow says nothing then
-  std::byte *data = nullptr;  ///< host storage of `size` bytes, zero when fresh; owned by GlobalMemory
-  uint8_t *shadow = nullptr;  ///< one byte per byte, non-zero where written; owned by GlobalMemory
+  uint64_t base = 0;         ///< device address
+  uint64_t size = 0;         ///< bytes
+  std::string name;          ///< what reports call it, e.g. "allocation 3" or the name of a module variable
+  bool live = true;          ///< false once freed
+  bool tracked = true;       ///< false once a launch without checks may have written it: its shadow says nothing then
+  std::byte *data = nullptr; ///< host storage of `size` bytes, zero when fresh; owned by GlobalMemory
+  uint8_t *shadow = nullptr; ///< one byte per byte, non-zero where written; owned by GlobalMemory
 };
 
 /// Device memory of one simulated GPU. Device addresses are 64 bit, are not host pointers, and are never given out
@@ -30,8 +30,10 @@ struct Allocation {
 /// ordered against a running launch (the driver layer orders them by streams).
 class GlobalMemory {
 public:
-  /// `capacity`: bytes that may be allocated at one time.
-  explicit GlobalMemory(uint64_t capacity);
+  /// Far above any shared, local or host address, so that a pointer of the wrong kind cannot hit an allocation.
+  static constexpr uint64_t defaultBase = 0x7e00'0000'0000;
+  /// `capacity`: bytes that may be allocated at one time; `base`: lowest address, so that devices need not share addresses.
+  explicit GlobalMemory(uint64_t capacity, uint64_t base = defaultBase);
   ~GlobalMemory();
   GlobalMemory(const GlobalMemory &) = delete;
   GlobalMemory &operator=(const GlobalMemory &) = delete;

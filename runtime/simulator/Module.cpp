@@ -27,11 +27,13 @@ using ptx::SyntaxTree;
 using ptx::Variable;
 using ptx::VariableScope;
 
-constexpr uint32_t recursiveStackBytes = 1 << 16;
+/// Beyond one activation of each function, for recursion.
+constexpr uint32_t recursiveStackBytes = 1 << 14;
 
 class Loader {
 public:
-  Loader(std::string_view source, const DeviceProfile &profile, GlobalMemory &memory) : source_(source), profile_(profile), memory_(memory) {}
+  Loader(std::string_view source, const DeviceProfile &profile, GlobalMemory &memory)
+      : source_(source), profile_(profile), memory_(memory) {}
 
   Result<std::unique_ptr<Program>> run() {
     auto tree = ptx::parse(source_);
@@ -43,7 +45,8 @@ public:
     program_->major = tree_.major;
     program_->minor = tree_.minor;
     program_->target = tree_.target;
-    for (Status (Loader::*step)() : {&Loader::checkTarget, &Loader::placeGlobals, &Loader::placeShared, &Loader::decode, &Loader::describeKernels})
+    for (Status (Loader::*step)() :
+         {&Loader::checkTarget, &Loader::placeGlobals, &Loader::placeShared, &Loader::decode, &Loader::describeKernels})
       if (Status status = (this->*step)(); !status)
         return status;
     return std::move(program_);
@@ -70,12 +73,17 @@ private:
     if (!version || (suffix && suffix != 'a' && suffix != 'f'))
       return Status(Code::CompileError, fmt::format("'.target {}' is not an architecture", target));
     unsigned device = profile_.major * 10 + profile_.minor;
-    bool fits = suffix == 'a' ? version == device : suffix == 'f' ? version / 10 == device / 10 && version <= device : version <= device;
+    bool fits = suffix == 'a'   ? version == device
+                : suffix == 'f' ? version / 10 == device / 10 && version <= device
+                                : version <= device;
     if (!fits)
-      return Status(Code::CompileError, fmt::format("a module for {} does not run on {} ({})", target, profile_.name, profile_.architecture),
-                    "compile it for the device's architecture, or choose another device");
+      return Status(
+          Code::CompileError,
+          fmt::format("a module for {} does not run on {} ({})", target, profile_.name, profile_.architecture),
+          "compile it for the device's architecture, or choose another device");
     if (version < 70)
-      return Status(Code::CompileError, fmt::format("'.target {}' is older than sm_70, the oldest that is supported", target));
+      return Status(Code::CompileError,
+                    fmt::format("'.target {}' is older than sm_70, the oldest that is supported", target));
     layout_.tree = &tree_;
     layout_.smVersion = version;
     layout_.archSpecific = suffix == 'a';
@@ -91,9 +99,11 @@ private:
       if (variable.space == Space::Shared)
         continue;
       if (variable.external)
-        return error(variable.line, fmt::format("variable '{}' is .extern and not defined in this module", variable.name));
+        return error(variable.line,
+                     fmt::format("variable '{}' is .extern and not defined in this module", variable.name));
       uint64_t bytes = std::max<uint64_t>(variable.size, 1);
-      auto address = memory_.allocate(bytes, std::max<uint64_t>(variable.alignment, 256), fmt::format("variable {}", variable.name));
+      auto address = memory_.allocate(bytes, std::max<uint64_t>(variable.alignment, 256),
+                                      fmt::format("variable {}", variable.name));
       if (!address)
         return address.status();
       program_->ownedAllocations.push_back(*address);
@@ -125,7 +135,8 @@ private:
     for (size_t i = 0; i < tree_.variables.size() && !found; ++i)
       if (tree_.variables[i].name == relocation.symbol) {
         if (tree_.variables[i].space == Space::Shared)
-          return error(relocation.line, fmt::format("the address of shared variable '{}' is not a constant", relocation.symbol));
+          return error(relocation.line,
+                       fmt::format("the address of shared variable '{}' is not a constant", relocation.symbol));
         value = layout_.variableAddress[i];
         found = true;
       }
@@ -186,7 +197,8 @@ private:
       if (variable.space != Space::Shared || isDynamic(variable) || !common[v])
         continue;
       if (variable.size > (1 << 20))
-        return error(variable.line, fmt::format("shared variable '{}' of {} bytes exceeds every device", variable.name, variable.size));
+        return error(variable.line, fmt::format("shared variable '{}' of {} bytes exceeds every device", variable.name,
+                                                variable.size));
       uint64_t at = put(variable, commonEnd, commonPlaced);
       for (auto &addresses : addresses_)
         addresses[v] = at;
@@ -201,7 +213,8 @@ private:
       const Function &function = tree_.functions[f];
       if (!function.kernel)
         continue;
-      bool calls = std::any_of(function.body.begin(), function.body.end(), [](const ptx::Instruction &i) { return i.opcode == "call"; });
+      bool calls = std::any_of(function.body.begin(), function.body.end(),
+                               [](const ptx::Instruction &i) { return i.opcode == "call"; });
       bool usesCommon = calls;
       for (size_t v = 0; v < tree_.variables.size(); ++v)
         usesCommon |= common[v] && used[f][v] && tree_.variables[v].space == Space::Shared;
@@ -294,6 +307,18 @@ private:
     return op.code == Opcode::Ld && (op.flags & Ordered);
   }
 
+  /// Peak pressure and a few for addresses and the call frame, within what the kernel's directives leave to the
+  /// assembler (it spills above that).
+  uint32_t estimateRegisters(uint32_t pressure, const KernelInfo &info) const {
+    uint32_t estimate = std::clamp((pressure + 8 + 7) / 8 * 8, 16u, profile_.limits.registersPerThread.value);
+    if (info.maxRegisters)
+      estimate = std::min(estimate, info.maxRegisters);
+    uint32_t warps = (info.maxThreads + 31) / 32 * std::max(info.minBlocksPerSm, 1u);
+    if (warps)
+      estimate = std::min(estimate, std::max(profile_.limits.registersPerSm / (warps * 32) / 8 * 8, 16u));
+    return estimate;
+  }
+
   Status describeKernels() {
     for (uint32_t f = 0; f < tree_.functions.size(); ++f) {
       const Function &function = tree_.functions[f];
@@ -306,11 +331,13 @@ private:
       uint64_t at = 0;
       for (const Variable &parameter : function.parameters) {
         at = alignUp(at, parameter.alignment);
-        info.parameters.push_back({parameter.name, static_cast<uint32_t>(at), static_cast<uint32_t>(parameter.size), parameter.alignment});
+        info.parameters.push_back(
+            {parameter.name, static_cast<uint32_t>(at), static_cast<uint32_t>(parameter.size), parameter.alignment});
         at += parameter.size;
       }
       if (at > 32764)
-        return error(function.line, fmt::format("the parameters of '{}' take {} bytes; 32764 is the most", function.name, at));
+        return error(function.line,
+                     fmt::format("the parameters of '{}' take {} bytes; 32764 is the most", function.name, at));
       info.parameterBytes = static_cast<uint32_t>(at);
       kernel.sharedBase = sharedBase_;
       kernel.staticSharedEnd = static_cast<uint32_t>(end_[f]);
@@ -331,16 +358,13 @@ private:
       uint64_t local = localDepth(f, state, kernel.recursive);
       kernel.localBytes = static_cast<uint32_t>(local) + (kernel.recursive ? recursiveStackBytes : 0);
       info.localBytesPerThread = static_cast<uint32_t>(local);
-      uint32_t estimate = std::clamp((pressure + 8 + 7) / 8 * 8, 16u, 255u);
-      if (function.maxRegisters)
-        estimate = std::min(estimate, function.maxRegisters);
-      info.registersPerThread = estimate;
       info.requiredThreads = function.requiredThreads;
       info.requiredCluster = function.requiredCluster;
       const auto &most = function.requiredThreads[0] ? function.requiredThreads : function.maxThreads;
       info.maxThreads = most[0] * most[1] * most[2];
       info.minBlocksPerSm = function.minBlocks;
       info.maxRegisters = function.maxRegisters;
+      info.registersPerThread = estimateRegisters(pressure, info);
       program_->kernelInfos.push_back(info);
       program_->kernels.push_back(std::move(kernel));
     }

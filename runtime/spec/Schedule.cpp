@@ -41,6 +41,12 @@ Status checkRescale(const Schedule &s, const AttentionSpec &spec) {
                               name(spec.dtype), s.lazyThreshold));
   if (s.rowSum == RowSum::Mma && spec.dtype == DType::F32)
     return refuse("the row sum by mma is for 16-bit inputs, got f32", "use the row sum by add");
+  // It sums rounded probabilities, and the largest is not always 1: of bf16 the sum may be off by 2^-9, more than N14
+  // leaves an LSE.
+  if (s.rowSum == RowSum::Mma && spec.dtype == DType::BF16 && contains(spec.outputs, Output::LSE))
+    return refuse(
+        "the row sum by mma of bf16 probabilities can put an LSE off by 0.002, more than the 0.001 that is allowed",
+        "use the row sum by add, or leave the LSE out of the outputs");
   return {};
 }
 

@@ -21,7 +21,8 @@ enum class Rescale : uint8_t {
 /// How the row sum of the probabilities is formed.
 enum class RowSum : uint8_t {
   Add, ///< f32 additions per thread, reduced across the quad once at the end
-  Mma, ///< one more column of P V: an mma with a fragment of ones
+  Mma, ///< one more column of P V: an mma with a fragment of ones. Sums the rounded weights: 16-bit inputs, and not
+       ///< with a bf16 LSE
 };
 
 /// Which form of the softmax the pipeline keeps.

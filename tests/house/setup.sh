@@ -16,7 +16,7 @@ export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file
 # What the build, the tests and the checks need. FileCheck and not come with llvm-22-tools.
 packages=(
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools libclang-rt-22-dev clang-format-22 clang-tidy-22
-  cmake ninja-build ccache git
+  cmake ninja-build ccache git pkg-config
   libfmt-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libsodium-dev libcli11-dev libgtest-dev libgmock-dev
   python3 python3-numpy python3-venv
 )

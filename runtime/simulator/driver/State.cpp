@@ -11,18 +11,11 @@ namespace {
 /// Devices are this far apart in the address space, so that an address tells its device.
 constexpr uint64_t AddressesPerDevice = uint64_t(1) << 42;
 
-template <typename Memory> Memory makeMemory(uint64_t capacity, uint64_t base) {
-  if constexpr (std::is_constructible_v<Memory, uint64_t, uint64_t>)
-    return Memory(capacity, base);
-  else
-    return Memory(capacity);
-}
-
 } // namespace
 
 Device::Device(const DeviceProfile &profile, int ordinal)
     : profile(profile), ordinal(ordinal), primaryHandle(reinterpret_cast<CUcontext>(freshHandle())),
-      memory(makeMemory<GlobalMemory>(profile.memoryBytes, AddressesPerDevice * uint64_t(ordinal + 1))) {}
+      memory(profile.memoryBytes, AddressesPerDevice * uint64_t(ordinal + 1)) {}
 
 Context::~Context() {
   for (CUdeviceptr address : allocations)
@@ -94,8 +87,8 @@ Status addDevices(std::string_view list) {
 }
 
 std::vector<CUcontext> &contextStack() {
-  // An application's static destructors run after the main thread's thread_locals and may still call the driver: only the pointer has to
-  // outlive them, and a stack that is asked for after the first has gone starts empty.
+  // An application's static destructors run after the main thread's thread_locals and may still call the driver: only
+  // the pointer has to outlive them, and a stack that is asked for after the first has gone starts empty.
   thread_local std::vector<CUcontext> *stack = nullptr;
   struct Cleaner {
     ~Cleaner() { delete std::exchange(stack, nullptr); }

@@ -9,35 +9,57 @@ template <Compare C, class T> bool compare(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     bool nan = a != a || b != b;
     switch (C) {
-    case Compare::EQ: return a == b;
-    case Compare::NE: return !nan && a != b;
-    case Compare::LT: return a < b;
-    case Compare::LE: return a <= b;
-    case Compare::GT: return a > b;
-    case Compare::GE: return a >= b;
-    case Compare::EQU: return nan || a == b;
-    case Compare::NEU: return nan || a != b;
-    case Compare::LTU: return !(a >= b);
-    case Compare::LEU: return !(a > b);
-    case Compare::GTU: return !(a <= b);
-    case Compare::GEU: return !(a < b);
-    case Compare::NUM: return !nan;
-    case Compare::NAN_: return nan;
-    default: return false;
+    case Compare::EQ:
+      return a == b;
+    case Compare::NE:
+      return !nan && a != b;
+    case Compare::LT:
+      return a < b;
+    case Compare::LE:
+      return a <= b;
+    case Compare::GT:
+      return a > b;
+    case Compare::GE:
+      return a >= b;
+    case Compare::EQU:
+      return nan || a == b;
+    case Compare::NEU:
+      return nan || a != b;
+    case Compare::LTU:
+      return !(a >= b);
+    case Compare::LEU:
+      return !(a > b);
+    case Compare::GTU:
+      return !(a <= b);
+    case Compare::GEU:
+      return !(a < b);
+    case Compare::NUM:
+      return !nan;
+    case Compare::NAN_:
+      return nan;
+    default:
+      return false;
     }
   } else {
     switch (C) {
-    case Compare::EQ: return a == b;
-    case Compare::NE: return a != b;
+    case Compare::EQ:
+      return a == b;
+    case Compare::NE:
+      return a != b;
     case Compare::LT:
-    case Compare::LO: return a < b;
+    case Compare::LO:
+      return a < b;
     case Compare::LE:
-    case Compare::LS: return a <= b;
+    case Compare::LS:
+      return a <= b;
     case Compare::GT:
-    case Compare::HI: return a > b;
+    case Compare::HI:
+      return a > b;
     case Compare::GE:
-    case Compare::HS: return a >= b;
-    default: return false;
+    case Compare::HS:
+      return a >= b;
+    default:
+      return false;
     }
   }
 }
@@ -73,29 +95,45 @@ template <Compare C, class T, bool Ftz> const Op *setp(Warp &w, const Op &op) {
 
 template <class T, bool Ftz> Handler byCompare(const Op &op) {
   switch (op.compare) {
-  case Compare::EQ: return setp<Compare::EQ, T, Ftz>;
-  case Compare::NE: return setp<Compare::NE, T, Ftz>;
+  case Compare::EQ:
+    return setp<Compare::EQ, T, Ftz>;
+  case Compare::NE:
+    return setp<Compare::NE, T, Ftz>;
   case Compare::LT:
-  case Compare::LO: return setp<Compare::LT, T, Ftz>;
+  case Compare::LO:
+    return setp<Compare::LT, T, Ftz>;
   case Compare::LE:
-  case Compare::LS: return setp<Compare::LE, T, Ftz>;
+  case Compare::LS:
+    return setp<Compare::LE, T, Ftz>;
   case Compare::GT:
-  case Compare::HI: return setp<Compare::GT, T, Ftz>;
+  case Compare::HI:
+    return setp<Compare::GT, T, Ftz>;
   case Compare::GE:
-  case Compare::HS: return setp<Compare::GE, T, Ftz>;
-  default: break;
+  case Compare::HS:
+    return setp<Compare::GE, T, Ftz>;
+  default:
+    break;
   }
   if constexpr (std::is_floating_point_v<T>) {
     switch (op.compare) {
-    case Compare::EQU: return setp<Compare::EQU, T, Ftz>;
-    case Compare::NEU: return setp<Compare::NEU, T, Ftz>;
-    case Compare::LTU: return setp<Compare::LTU, T, Ftz>;
-    case Compare::LEU: return setp<Compare::LEU, T, Ftz>;
-    case Compare::GTU: return setp<Compare::GTU, T, Ftz>;
-    case Compare::GEU: return setp<Compare::GEU, T, Ftz>;
-    case Compare::NUM: return setp<Compare::NUM, T, Ftz>;
-    case Compare::NAN_: return setp<Compare::NAN_, T, Ftz>;
-    default: break;
+    case Compare::EQU:
+      return setp<Compare::EQU, T, Ftz>;
+    case Compare::NEU:
+      return setp<Compare::NEU, T, Ftz>;
+    case Compare::LTU:
+      return setp<Compare::LTU, T, Ftz>;
+    case Compare::LEU:
+      return setp<Compare::LEU, T, Ftz>;
+    case Compare::GTU:
+      return setp<Compare::GTU, T, Ftz>;
+    case Compare::GEU:
+      return setp<Compare::GEU, T, Ftz>;
+    case Compare::NUM:
+      return setp<Compare::NUM, T, Ftz>;
+    case Compare::NAN_:
+      return setp<Compare::NAN_, T, Ftz>;
+    default:
+      break;
     }
   }
   return nullptr;
@@ -104,40 +142,67 @@ template <class T, bool Ftz> Handler byCompare(const Op &op) {
 bool compareAny(Compare c, double a, double b) {
   bool nan = a != a || b != b;
   switch (c) {
-  case Compare::EQ: return a == b;
-  case Compare::NE: return !nan && a != b;
-  case Compare::LT: return a < b;
-  case Compare::LE: return a <= b;
-  case Compare::GT: return a > b;
-  case Compare::GE: return a >= b;
-  case Compare::EQU: return nan || a == b;
-  case Compare::NEU: return nan || a != b;
-  case Compare::LTU: return !(a >= b);
-  case Compare::LEU: return !(a > b);
-  case Compare::GTU: return !(a <= b);
-  case Compare::GEU: return !(a < b);
-  case Compare::NUM: return !nan;
-  case Compare::NAN_: return nan;
-  default: return false;
+  case Compare::EQ:
+    return a == b;
+  case Compare::NE:
+    return !nan && a != b;
+  case Compare::LT:
+    return a < b;
+  case Compare::LE:
+    return a <= b;
+  case Compare::GT:
+    return a > b;
+  case Compare::GE:
+    return a >= b;
+  case Compare::EQU:
+    return nan || a == b;
+  case Compare::NEU:
+    return nan || a != b;
+  case Compare::LTU:
+    return !(a >= b);
+  case Compare::LEU:
+    return !(a > b);
+  case Compare::GTU:
+    return !(a <= b);
+  case Compare::GEU:
+    return !(a < b);
+  case Compare::NUM:
+    return !nan;
+  case Compare::NAN_:
+    return nan;
+  default:
+    return false;
   }
 }
 
 bool compareInteger(Compare c, Type type, uint64_t a, uint64_t b) {
   unsigned bits = 8 * ptx::sizeOf(type);
   if (isSigned(type)) {
-    auto x = static_cast<int64_t>(a << (64 - bits)) >> (64 - bits), y = static_cast<int64_t>(b << (64 - bits)) >> (64 - bits);
-    return c == Compare::EQ ? x == y : c == Compare::NE ? x != y : c == Compare::LT ? x < y : c == Compare::LE ? x <= y : c == Compare::GT ? x > y : x >= y;
+    auto x = static_cast<int64_t>(a << (64 - bits)) >> (64 - bits),
+         y = static_cast<int64_t>(b << (64 - bits)) >> (64 - bits);
+    return c == Compare::EQ   ? x == y
+           : c == Compare::NE ? x != y
+           : c == Compare::LT ? x < y
+           : c == Compare::LE ? x <= y
+           : c == Compare::GT ? x > y
+                              : x >= y;
   }
   switch (c) {
-  case Compare::EQ: return a == b;
-  case Compare::NE: return a != b;
+  case Compare::EQ:
+    return a == b;
+  case Compare::NE:
+    return a != b;
   case Compare::LT:
-  case Compare::LO: return a < b;
+  case Compare::LO:
+    return a < b;
   case Compare::LE:
-  case Compare::LS: return a <= b;
+  case Compare::LS:
+    return a <= b;
   case Compare::GT:
-  case Compare::HI: return a > b;
-  default: return a >= b;
+  case Compare::HI:
+    return a > b;
+  default:
+    return a >= b;
   }
 }
 
@@ -204,13 +269,25 @@ const Op *set(Warp &w, const Op &op) {
     int i = std::countr_zero(m);
     bool l = low >> i & 1, h = high >> i & 1;
     switch (op.type2) {
-    case Type::F32: w.reg<uint32_t>(op.dst)[i] = l ? 0x3f800000 : 0; break;
-    case Type::F16: w.reg<uint16_t>(op.dst)[i] = l ? 0x3c00 : 0; break;
-    case Type::BF16: w.reg<uint16_t>(op.dst)[i] = l ? 0x3f80 : 0; break;
-    case Type::F16x2: w.reg<uint32_t>(op.dst)[i] = (l ? 0x3c00 : 0) | (h ? 0x3c000000 : 0); break;
-    case Type::BF16x2: w.reg<uint32_t>(op.dst)[i] = (l ? 0x3f80 : 0) | (h ? 0x3f800000 : 0); break;
+    case Type::F32:
+      w.reg<uint32_t>(op.dst)[i] = l ? 0x3f800000 : 0;
+      break;
+    case Type::F16:
+      w.reg<uint16_t>(op.dst)[i] = l ? 0x3c00 : 0;
+      break;
+    case Type::BF16:
+      w.reg<uint16_t>(op.dst)[i] = l ? 0x3f80 : 0;
+      break;
+    case Type::F16x2:
+      w.reg<uint32_t>(op.dst)[i] = (l ? 0x3c00 : 0) | (h ? 0x3c000000 : 0);
+      break;
+    case Type::BF16x2:
+      w.reg<uint32_t>(op.dst)[i] = (l ? 0x3f80 : 0) | (h ? 0x3f800000 : 0);
+      break;
     case Type::U16:
-    case Type::S16: w.reg<uint16_t>(op.dst)[i] = l ? 0xffff : 0; break;
+    case Type::S16:
+      w.reg<uint16_t>(op.dst)[i] = l ? 0xffff : 0;
+      break;
     default: // with pairs of halves as source: one mask of 16 bits per half
       w.reg<uint32_t>(op.dst)[i] = isPair(op.type) ? (l ? 0xffff : 0) | (h ? 0xffff0000 : 0) : l ? ~0u : 0;
     }
@@ -257,18 +334,27 @@ Handler selectCompare(const Op &op) {
   if (op.code == Opcode::Set)
     return set;
   switch (op.type) {
-  case Type::F32: return op.flags & Ftz ? byCompare<float, true>(op) : byCompare<float, false>(op);
-  case Type::F64: return byCompare<double, false>(op);
+  case Type::F32:
+    return op.flags & Ftz ? byCompare<float, true>(op) : byCompare<float, false>(op);
+  case Type::F64:
+    return byCompare<double, false>(op);
   case Type::U16:
-  case Type::B16: return byCompare<uint16_t, false>(op);
-  case Type::S16: return byCompare<int16_t, false>(op);
+  case Type::B16:
+    return byCompare<uint16_t, false>(op);
+  case Type::S16:
+    return byCompare<int16_t, false>(op);
   case Type::U32:
-  case Type::B32: return byCompare<uint32_t, false>(op);
-  case Type::S32: return byCompare<int32_t, false>(op);
+  case Type::B32:
+    return byCompare<uint32_t, false>(op);
+  case Type::S32:
+    return byCompare<int32_t, false>(op);
   case Type::U64:
-  case Type::B64: return byCompare<uint64_t, false>(op);
-  case Type::S64: return byCompare<int64_t, false>(op);
-  default: return setpSlow;
+  case Type::B64:
+    return byCompare<uint64_t, false>(op);
+  case Type::S64:
+    return byCompare<int64_t, false>(op);
+  default:
+    return setpSlow;
   }
 }
 

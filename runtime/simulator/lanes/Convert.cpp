@@ -8,13 +8,18 @@ namespace {
 Direction directionOf(Rounding r) {
   switch (r) {
   case Rounding::RZ:
-  case Rounding::RZI: return Direction::Zero;
+  case Rounding::RZI:
+    return Direction::Zero;
   case Rounding::RM:
-  case Rounding::RMI: return Direction::Down;
+  case Rounding::RMI:
+    return Direction::Down;
   case Rounding::RP:
-  case Rounding::RPI: return Direction::Up;
-  case Rounding::RNA: return Direction::NearestAway;
-  default: return Direction::Nearest;
+  case Rounding::RPI:
+    return Direction::Up;
+  case Rounding::RNA:
+    return Direction::NearestAway;
+  default:
+    return Direction::Nearest;
   }
 }
 
@@ -67,18 +72,26 @@ template <class T> struct ToFloatF {
 struct Value {
   bool isFloat = false;
   double f = 0;
-  int64_t s = 0;   ///< signed integers
-  uint64_t u = 0;  ///< unsigned integers
+  int64_t s = 0;  ///< signed integers
+  uint64_t u = 0; ///< unsigned integers
   bool isSigned = false;
 };
 
 Value readSource(Warp &w, const Op &op, unsigned i) {
   uint64_t raw = 0;
   switch (op.sourceBytes) {
-  case 1: raw = w.reg<uint8_t>(op.a)[i]; break;
-  case 2: raw = w.reg<uint16_t>(op.a)[i]; break;
-  case 4: raw = w.reg<uint32_t>(op.a)[i]; break;
-  default: raw = w.reg<uint64_t>(op.a)[i]; break;
+  case 1:
+    raw = w.reg<uint8_t>(op.a)[i];
+    break;
+  case 2:
+    raw = w.reg<uint16_t>(op.a)[i];
+    break;
+  case 4:
+    raw = w.reg<uint32_t>(op.a)[i];
+    break;
+  default:
+    raw = w.reg<uint64_t>(op.a)[i];
+    break;
   }
   Value v;
   switch (op.type2) {
@@ -112,10 +125,14 @@ Value readSource(Warp &w, const Op &op, unsigned i) {
 
 double roundToInteger(double x, Rounding r) {
   switch (r) {
-  case Rounding::RZI: return __builtin_trunc(x);
-  case Rounding::RMI: return __builtin_floor(x);
-  case Rounding::RPI: return __builtin_ceil(x);
-  default: return __builtin_rint(x); // the host rounds to nearest even
+  case Rounding::RZI:
+    return __builtin_trunc(x);
+  case Rounding::RMI:
+    return __builtin_floor(x);
+  case Rounding::RPI:
+    return __builtin_ceil(x);
+  default:
+    return __builtin_rint(x); // the host rounds to nearest even
   }
 }
 
@@ -172,7 +189,9 @@ uint64_t toFloat(const Op &op, const Value &v) {
       x = v.isSigned ? fromInteger(v.s, r, 0.0) : fromInteger(v.u, r, 0.0);
     return bitsOf(x);
   case Type::F32: {
-    float f = v.isFloat ? narrow(x, integerRounding ? Rounding::RN : r) : v.isSigned ? fromInteger(v.s, r, 0.0f) : fromInteger(v.u, r, 0.0f);
+    float f = v.isFloat    ? narrow(x, integerRounding ? Rounding::RN : r)
+              : v.isSigned ? fromInteger(v.s, r, 0.0f)
+                           : fromInteger(v.u, r, 0.0f);
     if (op.flags & Ftz)
       f = flush(f);
     return bitsOf(canonical(f));
@@ -181,7 +200,9 @@ uint64_t toFloat(const Op &op, const Value &v) {
   case Type::BF16: {
     Format format = op.type == Type::F16 ? formatHalf : formatBfloat;
     if (!v.isFloat) { // 64-bit integers exceed double; the sticky bit keeps the second rounding right
-      uint64_t magnitude = v.isSigned && v.s < 0 ? 0 - static_cast<uint64_t>(v.s) : v.isSigned ? static_cast<uint64_t>(v.s) : v.u;
+      uint64_t magnitude = v.isSigned && v.s < 0 ? 0 - static_cast<uint64_t>(v.s)
+                           : v.isSigned          ? static_cast<uint64_t>(v.s)
+                                                 : v.u;
       if (magnitude >> 53)
         magnitude = (magnitude >> 11 | ((magnitude & 0x7ff) != 0)) << 11;
       x = static_cast<double>(magnitude >> 11) * 2048.0 + static_cast<double>(magnitude & 0x7ff);
@@ -210,17 +231,27 @@ struct ConvertEach {
     if (ptx::isFloat(op.type)) {
       bits = toFloat(op, v);
     } else {
-      bits = v.isFloat ? floatToInteger(v.f, op.type2, op.type, op.rounding)
+      bits = v.isFloat        ? floatToInteger(v.f, op.type2, op.type, op.rounding)
              : op.flags & Sat ? saturateInteger(v, op.type)
-                              : v.isSigned ? static_cast<uint64_t>(v.s) : v.u;
+             : v.isSigned     ? static_cast<uint64_t>(v.s)
+                              : v.u;
       unsigned shift = 64 - 8 * ptx::sizeOf(op.type);
-      bits = isSigned(op.type) ? static_cast<uint64_t>(static_cast<int64_t>(bits << shift) >> shift) : bits << shift >> shift;
+      bits = isSigned(op.type) ? static_cast<uint64_t>(static_cast<int64_t>(bits << shift) >> shift)
+                               : bits << shift >> shift;
     }
     switch (op.registerBytes) {
-    case 1: w.reg<uint8_t>(op.dst)[i] = static_cast<uint8_t>(bits); break;
-    case 2: w.reg<uint16_t>(op.dst)[i] = static_cast<uint16_t>(bits); break;
-    case 4: w.reg<uint32_t>(op.dst)[i] = static_cast<uint32_t>(bits); break;
-    default: w.reg<uint64_t>(op.dst)[i] = bits; break;
+    case 1:
+      w.reg<uint8_t>(op.dst)[i] = static_cast<uint8_t>(bits);
+      break;
+    case 2:
+      w.reg<uint16_t>(op.dst)[i] = static_cast<uint16_t>(bits);
+      break;
+    case 4:
+      w.reg<uint32_t>(op.dst)[i] = static_cast<uint32_t>(bits);
+      break;
+    default:
+      w.reg<uint64_t>(op.dst)[i] = bits;
+      break;
     }
   }
 };
@@ -256,10 +287,18 @@ struct PairEach {
       return uint32_t(doubleToFormat(x, format, direction, finite));
     };
     switch (op.type) {
-    case Type::E4M3x2: w.reg<uint16_t>(op.dst)[i] = static_cast<uint16_t>(convert(high, formatE4M3) << 8 | convert(low, formatE4M3)); break;
-    case Type::E5M2x2: w.reg<uint16_t>(op.dst)[i] = static_cast<uint16_t>(convert(high, formatE5M2) << 8 | convert(low, formatE5M2)); break;
-    case Type::BF16x2: w.reg<uint32_t>(op.dst)[i] = convert(high, formatBfloat) << 16 | convert(low, formatBfloat); break;
-    default: w.reg<uint32_t>(op.dst)[i] = convert(high, formatHalf) << 16 | convert(low, formatHalf); break;
+    case Type::E4M3x2:
+      w.reg<uint16_t>(op.dst)[i] = static_cast<uint16_t>(convert(high, formatE4M3) << 8 | convert(low, formatE4M3));
+      break;
+    case Type::E5M2x2:
+      w.reg<uint16_t>(op.dst)[i] = static_cast<uint16_t>(convert(high, formatE5M2) << 8 | convert(low, formatE5M2));
+      break;
+    case Type::BF16x2:
+      w.reg<uint32_t>(op.dst)[i] = convert(high, formatBfloat) << 16 | convert(low, formatBfloat);
+      break;
+    default:
+      w.reg<uint32_t>(op.dst)[i] = convert(high, formatHalf) << 16 | convert(low, formatHalf);
+      break;
     }
   }
 };
@@ -284,12 +323,16 @@ struct PackEach {
 template <class S> Handler integerTo(Type to) {
   switch (to) {
   case Type::U16:
-  case Type::S16: return map1<IntegerF<uint16_t, S>>;
+  case Type::S16:
+    return map1<IntegerF<uint16_t, S>>;
   case Type::U32:
-  case Type::S32: return map1<IntegerF<uint32_t, S>>;
+  case Type::S32:
+    return map1<IntegerF<uint32_t, S>>;
   case Type::U64:
-  case Type::S64: return map1<IntegerF<uint64_t, S>>;
-  default: return nullptr;
+  case Type::S64:
+    return map1<IntegerF<uint64_t, S>>;
+  default:
+    return nullptr;
   }
 }
 
@@ -297,13 +340,20 @@ Handler fastInteger(const Op &op) {
   if ((op.flags & Sat) || op.registerBytes != ptx::sizeOf(op.type) || op.sourceBytes != ptx::sizeOf(op.type2))
     return nullptr;
   switch (op.type2) {
-  case Type::U16: return integerTo<uint16_t>(op.type);
-  case Type::S16: return integerTo<int16_t>(op.type);
-  case Type::U32: return integerTo<uint32_t>(op.type);
-  case Type::S32: return integerTo<int32_t>(op.type);
-  case Type::U64: return integerTo<uint64_t>(op.type);
-  case Type::S64: return integerTo<int64_t>(op.type);
-  default: return nullptr;
+  case Type::U16:
+    return integerTo<uint16_t>(op.type);
+  case Type::S16:
+    return integerTo<int16_t>(op.type);
+  case Type::U32:
+    return integerTo<uint32_t>(op.type);
+  case Type::S32:
+    return integerTo<int32_t>(op.type);
+  case Type::U64:
+    return integerTo<uint64_t>(op.type);
+  case Type::S64:
+    return integerTo<int64_t>(op.type);
+  default:
+    return nullptr;
   }
 }
 

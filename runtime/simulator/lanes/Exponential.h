@@ -1,5 +1,7 @@
-// 2^x of a float through double: the Taylor series of e^(f·ln 2) on |f| <= 1/2, then one rounding. Include after Lanes.h.
+// 2^x of a float through double: the Taylor series of e^(f·ln 2) on |f| <= 1/2, then one rounding.
 #pragma once
+
+#include "runtime/simulator/lanes/Lanes.h"
 
 namespace tessera::sim::lanes::TESSERA_SIM_ISA {
 namespace {

@@ -1,6 +1,6 @@
 // f16, bf16 and their pairs: computed in single or double precision, where one rounding to the result is exact.
-#include "runtime/simulator/lanes/Lanes.h"
 #include "runtime/simulator/lanes/Exponential.h"
+#include "runtime/simulator/lanes/Lanes.h"
 
 namespace tessera::sim::lanes::TESSERA_SIM_ISA {
 
@@ -90,14 +90,16 @@ template <bool Bfloat> struct Half {
 
 template <bool Bfloat> struct ScalarEach {
   static void apply(Warp &w, const Op &op, unsigned i) {
-    w.reg<uint16_t>(op.dst)[i] = Half<Bfloat>::apply(op, w.reg<uint16_t>(op.a)[i], w.reg<uint16_t>(op.b)[i], w.reg<uint16_t>(op.c)[i]);
+    w.reg<uint16_t>(op.dst)[i] =
+        Half<Bfloat>::apply(op, w.reg<uint16_t>(op.a)[i], w.reg<uint16_t>(op.b)[i], w.reg<uint16_t>(op.c)[i]);
   }
 };
 template <bool Bfloat> struct PairEach {
   static void apply(Warp &w, const Op &op, unsigned i) {
     uint32_t a = w.reg<uint32_t>(op.a)[i], b = w.reg<uint32_t>(op.b)[i], c = w.reg<uint32_t>(op.c)[i];
     auto part = [&](unsigned s) {
-      return uint32_t(Half<Bfloat>::apply(op, static_cast<uint16_t>(a >> s), static_cast<uint16_t>(b >> s), static_cast<uint16_t>(c >> s)));
+      return uint32_t(Half<Bfloat>::apply(op, static_cast<uint16_t>(a >> s), static_cast<uint16_t>(b >> s),
+                                          static_cast<uint16_t>(c >> s)));
     };
     w.reg<uint32_t>(op.dst)[i] = part(0) | part(16) << 16;
   }

@@ -3,6 +3,7 @@
 // another. Sources end with TESSERA_SIM_ISA_END.
 #pragma once
 
+#include "runtime/simulator/machine/Access.h"
 #include "runtime/simulator/machine/Block.h"
 #include "runtime/simulator/machine/Report.h"
 #include "runtime/simulator/numerics/Directed.h"
@@ -48,12 +49,14 @@ using namespace program;
 using namespace numerics;
 
 Handler selectInteger(const Op &op);
+Handler selectBits(const Op &op);
 Handler selectFloat(const Op &op);
 Handler selectHalf(const Op &op);
 Handler selectCompare(const Op &op);
 Handler selectConvert(const Op &op);
 Handler selectMove(const Op &op);
 Handler selectMemory(const Op &op);
+Handler selectMatrixMemory(const Op &op);
 Handler selectAtomic(const Op &op);
 Handler selectWarp(const Op &op);
 Handler selectMatrix(const Op &op);

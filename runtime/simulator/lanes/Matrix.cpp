@@ -2,14 +2,15 @@
 //
 // One register over 32 lanes is a row-major tile of 8 rows and T = 4, 8 or 16 columns (32-, 16- or 8-bit elements):
 //     A, K = 2T:  [ reg 0 | reg 2 ]     B (column-major):  reg j holds, in row n, k = jT … jT + T - 1
-//                 [ reg 1 | reg 3 ]     C, D:  lane 4g + q: columns 2q and 2q + 1 of rows g (regs 0, 1) and g + 8 (2, 3)
+//                 [ reg 1 | reg 3 ]     C, D:  lane 4g + q: columns 2q and 2q + 1 of rows g (regs 0, 1) and g + 8 (2,
+//                 3)
 #include "runtime/simulator/lanes/Lanes.h"
 
 namespace tessera::sim::lanes::TESSERA_SIM_ISA {
 
 namespace {
 
-typedef double Row __attribute__((vector_size(64)));    // the 8 columns of one row of D
+typedef double Row __attribute__((vector_size(64))); // the 8 columns of one row of D
 typedef int32_t IntRow __attribute__((vector_size(32)));
 
 struct HalfElement {
@@ -149,9 +150,9 @@ double truncateToFloat(double x, int bits) {
 }
 
 struct HardwareModel {
-  int fraction;      ///< bits kept below the largest exponent
-  unsigned block;    ///< products summed at once
-  int outputBits;    ///< of the f32 result
+  int fraction;   ///< bits kept below the largest exponent
+  unsigned block; ///< products summed at once
+  int outputBits; ///< of the f32 result
 };
 
 /// design/ptx-semantics.md, 2.8: which sums which architecture makes.
@@ -230,7 +231,8 @@ uint64_t draw(uint64_t &state) {
 
 /// What the manual leaves open: the order of the additions and how each rounds, to at least f32.
 template <unsigned K> void multiplyStress(Warp &w, Fragments<K> &f) {
-  uint64_t state = w.block->launch->options->seed ^ (w.block->linear << 40) ^ (uint64_t(w.index) << 32) ^ w.instructions;
+  uint64_t state =
+      w.block->launch->options->seed ^ (w.block->linear << 40) ^ (uint64_t(w.index) << 32) ^ w.instructions;
   unsigned order[K];
   for (unsigned k = 0; k < K; ++k)
     order[k] = k;
@@ -363,14 +365,20 @@ Handler selectMatrix(const Op &op) {
     return nullptr;
   auto k = static_cast<MmaShape>(op.variant);
   switch (op.type) {
-  case Type::F16: return k == MmaShape::K16 ? mma<HalfElement, HalfElement, 16> : mma<HalfElement, HalfElement, 8>;
-  case Type::BF16: return k == MmaShape::K16 ? mma<BfloatElement, BfloatElement, 16> : mma<BfloatElement, BfloatElement, 8>;
-  case Type::TF32: return k == MmaShape::K8 ? mma<Tf32Element, Tf32Element, 8> : mma<Tf32Element, Tf32Element, 4>;
+  case Type::F16:
+    return k == MmaShape::K16 ? mma<HalfElement, HalfElement, 16> : mma<HalfElement, HalfElement, 8>;
+  case Type::BF16:
+    return k == MmaShape::K16 ? mma<BfloatElement, BfloatElement, 16> : mma<BfloatElement, BfloatElement, 8>;
+  case Type::TF32:
+    return k == MmaShape::K8 ? mma<Tf32Element, Tf32Element, 8> : mma<Tf32Element, Tf32Element, 4>;
   case Type::S8:
-  case Type::U8: return k == MmaShape::K32 ? integerMma<32>(op) : integerMma<16>(op);
+  case Type::U8:
+    return k == MmaShape::K32 ? integerMma<32>(op) : integerMma<16>(op);
   case Type::E4M3:
-  case Type::E5M2: return k == MmaShape::K32 ? byteMma<32>(op) : byteMma<16>(op);
-  default: return nullptr;
+  case Type::E5M2:
+    return k == MmaShape::K32 ? byteMma<32>(op) : byteMma<16>(op);
+  default:
+    return nullptr;
   }
 }
 

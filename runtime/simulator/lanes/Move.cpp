@@ -100,51 +100,90 @@ uint64_t specialValue(const Warp &w, Special s, unsigned i) {
   const machine::Block &b = *w.block;
   const LaunchConfig &c = *b.launch->config;
   switch (s) {
-  case Special::TidX: return w.tid[0][i];
-  case Special::TidY: return w.tid[1][i];
-  case Special::TidZ: return w.tid[2][i];
-  case Special::NtidX: return c.block.x;
-  case Special::NtidY: return c.block.y;
-  case Special::NtidZ: return c.block.z;
-  case Special::CtaidX: return b.index.x;
-  case Special::CtaidY: return b.index.y;
-  case Special::CtaidZ: return b.index.z;
-  case Special::NctaidX: return c.grid.x;
-  case Special::NctaidY: return c.grid.y;
-  case Special::NctaidZ: return c.grid.z;
-  case Special::LaneId: return i;
-  case Special::WarpId: return w.index;
-  case Special::NwarpId: return b.launch->warps;
-  case Special::SmId: return b.linear % b.launch->profile->smCount;
-  case Special::NsmId: return b.launch->profile->smCount;
-  case Special::GridId: return c.id;
-  case Special::LanemaskEq: return uint64_t(1) << i;
-  case Special::LanemaskLe: return (uint64_t(2) << i) - 1;
-  case Special::LanemaskLt: return (uint64_t(1) << i) - 1;
-  case Special::LanemaskGe: return (~uint64_t(0) << i) & 0xffffffff;
-  case Special::LanemaskGt: return (~uint64_t(1) << i) & 0xffffffff;
+  case Special::TidX:
+    return w.tid[0][i];
+  case Special::TidY:
+    return w.tid[1][i];
+  case Special::TidZ:
+    return w.tid[2][i];
+  case Special::NtidX:
+    return c.block.x;
+  case Special::NtidY:
+    return c.block.y;
+  case Special::NtidZ:
+    return c.block.z;
+  case Special::CtaidX:
+    return b.index.x;
+  case Special::CtaidY:
+    return b.index.y;
+  case Special::CtaidZ:
+    return b.index.z;
+  case Special::NctaidX:
+    return c.grid.x;
+  case Special::NctaidY:
+    return c.grid.y;
+  case Special::NctaidZ:
+    return c.grid.z;
+  case Special::LaneId:
+    return i;
+  case Special::WarpId:
+    return w.index;
+  case Special::NwarpId:
+    return b.launch->warps;
+  case Special::SmId:
+    return b.linear % b.launch->profile->smCount;
+  case Special::NsmId:
+    return b.launch->profile->smCount;
+  case Special::GridId:
+    return c.id;
+  case Special::LanemaskEq:
+    return uint64_t(1) << i;
+  case Special::LanemaskLe:
+    return (uint64_t(2) << i) - 1;
+  case Special::LanemaskLt:
+    return (uint64_t(1) << i) - 1;
+  case Special::LanemaskGe:
+    return (~uint64_t(0) << i) & 0xffffffff;
+  case Special::LanemaskGt:
+    return (~uint64_t(1) << i) & 0xffffffff;
   case Special::Clock:
-  case Special::Clock64: return w.instructions;
-  case Special::ClockHi: return w.instructions >> 32;
-  case Special::GlobalTimer: return static_cast<uint64_t>(static_cast<double>(w.instructions) * 1000.0 / b.launch->options->clockMHz);
-  case Special::GlobalTimerLo: return specialValue(w, Special::GlobalTimer, i) & 0xffffffff;
-  case Special::GlobalTimerHi: return specialValue(w, Special::GlobalTimer, i) >> 32;
-  case Special::DynamicSharedSize: return c.dynamicSharedBytes;
+  case Special::Clock64:
+    return w.instructions;
+  case Special::ClockHi:
+    return w.instructions >> 32;
+  case Special::GlobalTimer:
+    return static_cast<uint64_t>(static_cast<double>(w.instructions) * 1000.0 / b.launch->options->clockMHz);
+  case Special::GlobalTimerLo:
+    return specialValue(w, Special::GlobalTimer, i) & 0xffffffff;
+  case Special::GlobalTimerHi:
+    return specialValue(w, Special::GlobalTimer, i) >> 32;
+  case Special::DynamicSharedSize:
+    return c.dynamicSharedBytes;
   case Special::TotalSharedSize:
-  case Special::AggregateSharedSize: return b.launch->sharedBytes - w.sharedBegin;
+  case Special::AggregateSharedSize:
+    return b.launch->sharedBytes - w.sharedBegin;
   case Special::ReservedEnd:
-  case Special::ReservedCap: return w.sharedBegin;
+  case Special::ReservedCap:
+    return w.sharedBegin;
   case Special::ClusterSize:
   case Special::ClusterNctaidX:
   case Special::ClusterNctaidY:
-  case Special::ClusterNctaidZ: return 1;
-  case Special::ClusteridX: return b.index.x;
-  case Special::ClusteridY: return b.index.y;
-  case Special::ClusteridZ: return b.index.z;
-  case Special::NclusteridX: return c.grid.x;
-  case Special::NclusteridY: return c.grid.y;
-  case Special::NclusteridZ: return c.grid.z;
-  default: return 0;
+  case Special::ClusterNctaidZ:
+    return 1;
+  case Special::ClusteridX:
+    return b.index.x;
+  case Special::ClusteridY:
+    return b.index.y;
+  case Special::ClusteridZ:
+    return b.index.z;
+  case Special::NclusteridX:
+    return c.grid.x;
+  case Special::NclusteridY:
+    return c.grid.y;
+  case Special::NclusteridZ:
+    return c.grid.z;
+  default:
+    return 0;
   }
 }
 
@@ -161,7 +200,10 @@ struct SpecialEach {
 };
 
 uint64_t windowOf(Space space) {
-  return space == Space::Shared ? machine::sharedWindow : space == Space::Local ? machine::localWindow : space == Space::Param ? machine::paramWindow : 0;
+  return space == Space::Shared  ? machine::sharedWindow
+         : space == Space::Local ? machine::localWindow
+         : space == Space::Param ? machine::paramWindow
+                                 : 0;
 }
 
 struct CvtaEach {
@@ -190,25 +232,37 @@ Handler selectMove(const Op &op) {
   switch (op.code) {
   case Opcode::Mov:
     switch (op.registerBytes) {
-    case 0: return movePredicate;
-    case 2: return map1<MoveF<uint16_t>>;
-    case 4: return map1<MoveF<uint32_t>>;
-    case 8: return map1<MoveF<uint64_t>>;
-    case 16: return map1<MoveF<Wide128>>;
-    default: return nullptr;
+    case 0:
+      return movePredicate;
+    case 2:
+      return map1<MoveF<uint16_t>>;
+    case 4:
+      return map1<MoveF<uint32_t>>;
+    case 8:
+      return map1<MoveF<uint64_t>>;
+    case 16:
+      return map1<MoveF<Wide128>>;
+    default:
+      return nullptr;
     }
-  case Opcode::MovFrame: return op.registerBytes == 8 ? moveFrame<uint64_t> : moveFrame<uint32_t>;
-  case Opcode::MovSpecial: return each<SpecialEach>;
+  case Opcode::MovFrame:
+    return op.registerBytes == 8 ? moveFrame<uint64_t> : moveFrame<uint32_t>;
+  case Opcode::MovSpecial:
+    return each<SpecialEach>;
   case Opcode::Pack:
     if (op.vector == 2 && op.registerBytes == 4 && op.sourceBytes == 2)
       return packFast<uint16_t, uint32_t, 2>;
     if (op.vector == 2 && op.registerBytes == 8 && op.sourceBytes == 4)
       return packFast<uint32_t, uint64_t, 2>;
     return pack;
-  case Opcode::Unpack: return unpack;
-  case Opcode::Cvta: return each<CvtaEach>;
-  case Opcode::IsSpacep: return isspacep;
-  default: return nullptr;
+  case Opcode::Unpack:
+    return unpack;
+  case Opcode::Cvta:
+    return each<CvtaEach>;
+  case Opcode::IsSpacep:
+    return isspacep;
+  default:
+    return nullptr;
   }
 }
 

@@ -4,7 +4,7 @@
 namespace tessera::sim::lanes::TESSERA_SIM_ISA {
 
 Handler select(const Op &op) {
-  for (Handler (*family)(const Op &) : {selectMove, selectMemory, selectMatrix, selectWarp})
+  for (Handler (*family)(const Op &) : {selectMove, selectMemory, selectMatrixMemory, selectMatrix, selectWarp})
     if (Handler handler = family(op))
       return handler;
   if (op.code <= Opcode::Prmt || op.code == Opcode::PredLogic)

@@ -38,7 +38,8 @@ const Op *shfl(Warp &w, const Op &op) {
   auto mode = static_cast<ShuffleMode>(op.variant);
   TESSERA_LANES {
     auto lane = static_cast<int32_t>(i);
-    auto offset = static_cast<int32_t>(b[i] & 31), clamp = static_cast<int32_t>(c[i] & 31), segment = static_cast<int32_t>(c[i] >> 8 & 31);
+    auto offset = static_cast<int32_t>(b[i] & 31), clamp = static_cast<int32_t>(c[i] & 31),
+         segment = static_cast<int32_t>(c[i] >> 8 & 31);
     int32_t most = (lane & segment) | (clamp & ~segment), least = lane & segment, j;
     bool p;
     switch (mode) {
@@ -82,8 +83,9 @@ const Op *shfl(Warp &w, const Op &op) {
     machine::Evidence evidence;
     evidence.kind = FindingKind::ConvergenceViolation;
     evidence.lane = static_cast<unsigned>(std::countr_zero(outside));
-    evidence.message = fmt::format("shuffle reads lane {}, which does not execute it (lanes {:#010x} do); the value is undefined",
-                                   from[evidence.lane], w.active);
+    evidence.message =
+        fmt::format("shuffle reads lane {}, which does not execute it (lanes {:#010x} do); the value is undefined",
+                    from[evidence.lane], w.active);
     machine::report(w, op, std::move(evidence));
   }
   if (w.checks) {
@@ -176,12 +178,24 @@ const Op *redux(Warp &w, const Op &op) {
     }
     bool less = op.type == Type::S32 ? static_cast<int32_t>(x) < static_cast<int32_t>(result) : x < result;
     switch (static_cast<ReduxKind>(op.variant)) {
-    case ReduxKind::Add: result += x; break;
-    case ReduxKind::Min: result = less ? x : result; break;
-    case ReduxKind::Max: result = less ? result : x; break;
-    case ReduxKind::And: result &= x; break;
-    case ReduxKind::Or: result |= x; break;
-    case ReduxKind::Xor: result ^= x; break;
+    case ReduxKind::Add:
+      result += x;
+      break;
+    case ReduxKind::Min:
+      result = less ? x : result;
+      break;
+    case ReduxKind::Max:
+      result = less ? result : x;
+      break;
+    case ReduxKind::And:
+      result &= x;
+      break;
+    case ReduxKind::Or:
+      result |= x;
+      break;
+    case ReduxKind::Xor:
+      result ^= x;
+      break;
     }
   }
   collectiveUndefined(w, op, w.active, false);
@@ -225,14 +239,22 @@ const Op *warpSync(Warp &w, const Op &op) {
 
 Handler selectWarp(const Op &op) {
   switch (op.code) {
-  case Opcode::Shfl: return shfl;
-  case Opcode::Vote: return vote;
-  case Opcode::Match: return match;
-  case Opcode::Redux: return redux;
-  case Opcode::Elect: return elect;
-  case Opcode::ActiveMask: return each<ActiveMaskEach>;
-  case Opcode::WarpSync: return warpSync;
-  default: return nullptr;
+  case Opcode::Shfl:
+    return shfl;
+  case Opcode::Vote:
+    return vote;
+  case Opcode::Match:
+    return match;
+  case Opcode::Redux:
+    return redux;
+  case Opcode::Elect:
+    return elect;
+  case Opcode::ActiveMask:
+    return each<ActiveMaskEach>;
+  case Opcode::WarpSync:
+    return warpSync;
+  default:
+    return nullptr;
   }
 }
 

@@ -14,18 +14,25 @@ namespace {
 
 const char *verb(Intent intent) {
   switch (intent) {
-  case Intent::Load: return "load";
-  case Intent::Store: return "store";
-  case Intent::Atomic: return "atomic";
-  case Intent::AsyncRead: return "asynchronous read";
-  default: return "asynchronous write";
+  case Intent::Load:
+    return "load";
+  case Intent::Store:
+    return "store";
+  case Intent::Atomic:
+    return "atomic";
+  case Intent::AsyncRead:
+    return "asynchronous read";
+  default:
+    return "asynchronous write";
   }
 }
 
-bool writes(Intent intent) { return intent == Intent::Store || intent == Intent::Atomic || intent == Intent::AsyncWrite; }
+bool writes(Intent intent) {
+  return intent == Intent::Store || intent == Intent::Atomic || intent == Intent::AsyncWrite;
+}
 
-bool fault(Warp &warp, const Op &op, unsigned lane, FindingKind kind, Space space, uint64_t address, unsigned bytes, std::string object,
-           std::string message) {
+bool fault(Warp &warp, const Op &op, unsigned lane, FindingKind kind, Space space, uint64_t address, unsigned bytes,
+           std::string object, std::string message) {
   Evidence e;
   e.kind = kind;
   e.fatal = true;
@@ -42,8 +49,8 @@ bool fault(Warp &warp, const Op &op, unsigned lane, FindingKind kind, Space spac
 
 } // namespace
 
-bool place(Warp &warp, const Op &op, unsigned lane, Space space, uint64_t address, unsigned bytes, unsigned alignment, Intent intent,
-           Place &out) {
+bool place(Warp &warp, const Op &op, unsigned lane, Space space, uint64_t address, unsigned bytes, unsigned alignment,
+           Intent intent, Place &out) {
   Block &block = *warp.block;
   if (space == Space::Generic) {
     if (address - sharedWindow < windowBytes) {
@@ -65,15 +72,20 @@ bool place(Warp &warp, const Op &op, unsigned lane, Space space, uint64_t addres
   out.address = address;
   auto object = [&]() -> std::string {
     switch (space) {
-    case Space::Global: return describeGlobal(*block.launch->memory, address);
-    case Space::Shared: return describeShared(block, static_cast<uint32_t>(std::min<uint64_t>(address, ~0u)));
-    case Space::Local: return fmt::format("local memory of {} bytes per thread", warp.localBytes);
-    default: return fmt::format("parameters of {} bytes", warp.parameterBytes);
+    case Space::Global:
+      return describeGlobal(*block.launch->memory, address);
+    case Space::Shared:
+      return describeShared(block, static_cast<uint32_t>(std::min<uint64_t>(address, ~0u)));
+    case Space::Local:
+      return fmt::format("local memory of {} bytes per thread", warp.localBytes);
+    default:
+      return fmt::format("parameters of {} bytes", warp.parameterBytes);
     }
   };
   if (address & (alignment - 1))
-    return fault(warp, op, lane, FindingKind::Misaligned, space, address, bytes, object(),
-                 fmt::format("{} of {} bytes at an address that is not a multiple of {}", verb(intent), bytes, alignment));
+    return fault(
+        warp, op, lane, FindingKind::Misaligned, space, address, bytes, object(),
+        fmt::format("{} of {} bytes at an address that is not a multiple of {}", verb(intent), bytes, alignment));
   switch (space) {
   case Space::Global: {
     Allocation *allocation = block.launch->memory->lookup(address);
@@ -121,7 +133,8 @@ void refillWindow(Warp &warp, const Op &op, uint64_t address) {
   if (!allocation || !allocation->live)
     return;
   GlobalWindow &window = warp.windows[op.instruction % windowCount];
-  window = {allocation->base, allocation->size, allocation->data, allocation->tracked && warp.checks ? allocation->shadow : nullptr, true};
+  window = {allocation->base, allocation->size, allocation->data,
+            allocation->tracked && warp.checks ? allocation->shadow : nullptr, true};
 }
 
 namespace {
@@ -142,8 +155,8 @@ void asyncHazard(Warp &warp, const Op &op, unsigned lane, const Place &where, un
 
 } // namespace
 
-void loadShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, unsigned elementBytes, unsigned elements,
-                uint32_t *undefinedLanes, uint32_t *computedLanes) {
+void loadShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, unsigned elementBytes,
+                unsigned elements, uint32_t *undefinedLanes, uint32_t *computedLanes) {
   bool hazard = false;
   for (unsigned e = 0; e < elements; ++e) {
     bool any = false, garbage = false;
@@ -162,7 +175,8 @@ void loadShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, uns
     asyncHazard(warp, op, lane, where, bytes, true);
 }
 
-void storeShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, bool undefinedValue, bool computed) {
+void storeShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, bool undefinedValue,
+                 bool computed) {
   if (undefinedValue && computed && where.space == Space::Global) {
     Evidence e;
     e.kind = FindingKind::UninitialisedRead;
@@ -179,13 +193,17 @@ void storeShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, un
   bool hazard = false;
   for (unsigned k = 0; k < bytes && where.shadow; ++k) {
     hazard |= where.shadow[k] & pending;
-    where.shadow[k] = !undefinedValue ? uint8_t(written) : where.space == Space::Global ? uint8_t(0) : computed ? uint8_t(computedGarbage) : uint8_t(0);
+    where.shadow[k] = !undefinedValue                ? uint8_t(written)
+                      : where.space == Space::Global ? uint8_t(0)
+                      : computed                     ? uint8_t(computedGarbage)
+                                                     : uint8_t(0);
   }
   if (hazard)
     asyncHazard(warp, op, lane, where, bytes, false);
 }
 
-void countGlobal(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes, GlobalTraffic &sum) {
+void countGlobal(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
+                 GlobalTraffic &sum) {
   // Distinct 32-byte sectors of the whole request.
   uint64_t sectors[warpSize * 2];
   unsigned n = 0;
@@ -208,7 +226,8 @@ void countGlobal(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t l
 
 /// Shared memory serves 32 banks of 4 bytes per wavefront. Accesses of 8 bytes go by half warps, of 16 by quarters
 /// (as the hardware groups them); equal words in one group are one access.
-void countShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes, SharedTraffic &sum) {
+void countShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
+                 SharedTraffic &sum) {
   unsigned group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
   uint64_t waves = 0, ideal = 0;
   for (unsigned first = 0; first < warpSize; first += group) {
@@ -216,7 +235,8 @@ void countShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t l
     unsigned n = 0;
     for (unsigned lane = first; lane < first + group; ++lane)
       if (lanes >> lane & 1) {
-        auto low = static_cast<uint32_t>(addresses[lane] / 4), high = static_cast<uint32_t>((addresses[lane] + bytes - 1) / 4);
+        auto low = static_cast<uint32_t>(addresses[lane] / 4),
+             high = static_cast<uint32_t>((addresses[lane] + bytes - 1) / 4);
         for (uint32_t word = low; word <= high && n < std::size(words); ++word)
           words[n++] = word;
       }

@@ -8,8 +8,8 @@ namespace tessera::sim::machine {
 /// Bits of a shared or local shadow byte. Global shadow bytes use `written` only.
 enum Shadow : uint8_t {
   written = 1,
-  pending = 2,          ///< an asynchronous copy into it has not completed
-  computedGarbage = 4,  ///< an undefined, computed value was stored
+  pending = 2,         ///< an asynchronous copy into it has not completed
+  computedGarbage = 4, ///< an undefined, computed value was stored
 };
 
 enum class Intent : uint8_t { Load, Store, Atomic, AsyncRead, AsyncWrite };
@@ -31,11 +31,14 @@ bool place(Warp &warp, const Op &op, unsigned lane, program::Space space, uint64
 void loadShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, unsigned elementBytes,
                 unsigned elements, uint32_t *undefinedLanes, uint32_t *computedLanes);
 /// A store into `where`: marks it, reports async hazards, and undefined values that reach global memory.
-void storeShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, bool undefinedValue, bool computed);
+void storeShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, bool undefinedValue,
+                 bool computed);
 
 // Counting of traffic (counters on). Addresses of active lanes only count.
-void countGlobal(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes, GlobalTraffic &sum);
-void countShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes, SharedTraffic &sum);
+void countGlobal(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
+                 GlobalTraffic &sum);
+void countShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
+                 SharedTraffic &sum);
 
 /// Shared-memory conflicts between warps that no barrier orders (Options::races).
 void recordShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes, Intent intent);

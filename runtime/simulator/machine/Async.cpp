@@ -71,7 +71,8 @@ const Op *runAsyncCopy(Warp &w, const Op &op) {
   if (options.async == AsyncMode::Random)
     completeSome(w);
   unsigned bytes = op.vector;
-  uint32_t zeroed = op.flags & program::IgnoreSource ? w.predicate(op.c) ^ (op.flags & program::NegatePredicate ? ~0u : 0) : 0;
+  uint32_t zeroed =
+      op.flags & program::IgnoreSource ? w.predicate(op.c) ^ (op.flags & program::NegatePredicate ? ~0u : 0) : 0;
   uint64_t destination[warpSize] = {}, source[warpSize] = {};
   bool narrow = op.flags & program::AddressIs32;
   if (w.checks)
@@ -88,7 +89,8 @@ const Op *runAsyncCopy(Warp &w, const Op &op) {
   const GlobalWindow &window = w.windows[op.instruction % windowCount];
   for (uint32_t m = w.active; m; m &= m - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(m));
-    destination[lane] = narrow ? uint32_t(w.reg<uint32_t>(op.a)[lane] + uint32_t(op.imm)) : w.reg<uint64_t>(op.a)[lane] + uint64_t(op.imm);
+    destination[lane] = narrow ? uint32_t(w.reg<uint32_t>(op.a)[lane] + uint32_t(op.imm))
+                               : w.reg<uint64_t>(op.a)[lane] + uint64_t(op.imm);
     source[lane] = w.reg<uint64_t>(op.b)[lane] + offset;
     uint32_t size = bytes;
     if (op.flags & program::HasSourceSize)

@@ -17,16 +17,26 @@ namespace {
 
 template <class T> T integer(AtomicKind kind, T old, T b, T c) {
   switch (kind) {
-  case AtomicKind::Add: return static_cast<T>(static_cast<std::make_unsigned_t<T>>(old) + static_cast<std::make_unsigned_t<T>>(b));
-  case AtomicKind::Min: return b < old ? b : old;
-  case AtomicKind::Max: return b > old ? b : old;
-  case AtomicKind::And: return old & b;
-  case AtomicKind::Or: return old | b;
-  case AtomicKind::Xor: return old ^ b;
-  case AtomicKind::Exch: return b;
-  case AtomicKind::Cas: return old == b ? c : old;
-  case AtomicKind::Inc: return old >= b ? T(0) : old + 1;
-  case AtomicKind::Dec: return old == 0 || old > b ? b : old - 1;
+  case AtomicKind::Add:
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(old) + static_cast<std::make_unsigned_t<T>>(b));
+  case AtomicKind::Min:
+    return b < old ? b : old;
+  case AtomicKind::Max:
+    return b > old ? b : old;
+  case AtomicKind::And:
+    return old & b;
+  case AtomicKind::Or:
+    return old | b;
+  case AtomicKind::Xor:
+    return old ^ b;
+  case AtomicKind::Exch:
+    return b;
+  case AtomicKind::Cas:
+    return old == b ? c : old;
+  case AtomicKind::Inc:
+    return old >= b ? T(0) : old + 1;
+  case AtomicKind::Dec:
+    return old == 0 || old > b ? b : old - 1;
   }
   return old;
 }
@@ -42,22 +52,33 @@ uint16_t addBfloat(uint16_t old, uint16_t b) { return floatToBfloat(bfloatToFloa
 uint64_t combine(const Op &op, uint64_t old, uint64_t b, uint64_t c, bool global) {
   auto kind = static_cast<AtomicKind>(op.variant);
   switch (op.type) {
-  case Type::S32: return static_cast<uint32_t>(integer<int32_t>(kind, static_cast<int32_t>(old), static_cast<int32_t>(b), static_cast<int32_t>(c)));
-  case Type::S64: return static_cast<uint64_t>(integer<int64_t>(kind, static_cast<int64_t>(old), static_cast<int64_t>(b), static_cast<int64_t>(c)));
+  case Type::S32:
+    return static_cast<uint32_t>(
+        integer<int32_t>(kind, static_cast<int32_t>(old), static_cast<int32_t>(b), static_cast<int32_t>(c)));
+  case Type::S64:
+    return static_cast<uint64_t>(
+        integer<int64_t>(kind, static_cast<int64_t>(old), static_cast<int64_t>(b), static_cast<int64_t>(c)));
   case Type::U64:
-  case Type::B64: return integer<uint64_t>(kind, old, b, c);
-  case Type::F32: return addFloat(static_cast<uint32_t>(old), static_cast<uint32_t>(b), global);
-  case Type::F64: return bitsOf(doubleOf(old) + doubleOf(b));
-  case Type::F16: return addHalf(static_cast<uint16_t>(old), static_cast<uint16_t>(b));
-  case Type::BF16: return addBfloat(static_cast<uint16_t>(old), static_cast<uint16_t>(b));
+  case Type::B64:
+    return integer<uint64_t>(kind, old, b, c);
+  case Type::F32:
+    return addFloat(static_cast<uint32_t>(old), static_cast<uint32_t>(b), global);
+  case Type::F64:
+    return bitsOf(doubleOf(old) + doubleOf(b));
+  case Type::F16:
+    return addHalf(static_cast<uint16_t>(old), static_cast<uint16_t>(b));
+  case Type::BF16:
+    return addBfloat(static_cast<uint16_t>(old), static_cast<uint16_t>(b));
   case Type::F16x2:
     return uint32_t(addHalf(static_cast<uint16_t>(old), static_cast<uint16_t>(b))) |
            uint32_t(addHalf(static_cast<uint16_t>(old >> 16), static_cast<uint16_t>(b >> 16))) << 16;
   case Type::BF16x2:
     return uint32_t(addBfloat(static_cast<uint16_t>(old), static_cast<uint16_t>(b))) |
            uint32_t(addBfloat(static_cast<uint16_t>(old >> 16), static_cast<uint16_t>(b >> 16))) << 16;
-  case Type::B16: return integer<uint16_t>(kind, static_cast<uint16_t>(old), static_cast<uint16_t>(b), static_cast<uint16_t>(c));
-  default: return integer<uint32_t>(kind, static_cast<uint32_t>(old), static_cast<uint32_t>(b), static_cast<uint32_t>(c));
+  case Type::B16:
+    return integer<uint16_t>(kind, static_cast<uint16_t>(old), static_cast<uint16_t>(b), static_cast<uint16_t>(c));
+  default:
+    return integer<uint32_t>(kind, static_cast<uint32_t>(old), static_cast<uint32_t>(b), static_cast<uint32_t>(c));
   }
 }
 
@@ -101,7 +122,7 @@ const Op *runAtomic(Warp &w, const Op &op) {
   for (uint32_t m = w.active; m; m &= m - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(m));
     uint64_t address = op.flags & program::AddressIs32 ? uint32_t(w.reg<uint32_t>(op.a)[lane] + uint32_t(op.imm))
-                                                      : w.reg<uint64_t>(op.a)[lane] + uint64_t(op.imm);
+                                                       : w.reg<uint64_t>(op.a)[lane] + uint64_t(op.imm);
     if (!place(w, op, lane, op.space, address, bytes, bytes, Intent::Atomic, places[lane]))
       return nullptr;
     if (places[lane].space != Space::Global && places[lane].space != Space::Shared) {
@@ -149,15 +170,18 @@ const Op *runAtomic(Warp &w, const Op &op) {
       if (result)
         w.reg<Wide>(op.dst)[lane] = old;
     } else if (bytes == 8) {
-      uint64_t old = exchange<uint64_t>(where.data, op, w.reg<uint64_t>(op.b)[lane], w.reg<uint64_t>(op.c)[lane], isGlobal);
+      uint64_t old =
+          exchange<uint64_t>(where.data, op, w.reg<uint64_t>(op.b)[lane], w.reg<uint64_t>(op.c)[lane], isGlobal);
       if (result)
         w.reg<uint64_t>(op.dst)[lane] = old;
     } else if (bytes == 4) {
-      uint64_t old = exchange<uint32_t>(where.data, op, w.reg<uint32_t>(op.b)[lane], w.reg<uint32_t>(op.c)[lane], isGlobal);
+      uint64_t old =
+          exchange<uint32_t>(where.data, op, w.reg<uint32_t>(op.b)[lane], w.reg<uint32_t>(op.c)[lane], isGlobal);
       if (result)
         w.reg<uint32_t>(op.dst)[lane] = static_cast<uint32_t>(old);
     } else {
-      uint64_t old = exchange<uint16_t>(where.data, op, w.reg<uint16_t>(op.b)[lane], w.reg<uint16_t>(op.c)[lane], isGlobal);
+      uint64_t old =
+          exchange<uint16_t>(where.data, op, w.reg<uint16_t>(op.b)[lane], w.reg<uint16_t>(op.c)[lane], isGlobal);
       if (result)
         w.reg<uint16_t>(op.dst)[lane] = static_cast<uint16_t>(old);
     }

@@ -85,17 +85,22 @@ const Op *runBarrier(Warp &w, const Op &op) {
     return nullptr;
   }
   if (counted && (count % warpSize || count == 0 || count > ((block.launch->threads + 31) & ~31u))) {
-    misuse(w, op, true, fmt::format("the thread count {} is not a positive multiple of 32 up to the block's {} threads", count, block.launch->threads));
+    misuse(w, op, true,
+           fmt::format("the thread count {} is not a positive multiple of 32 up to the block's {} threads", count,
+                       block.launch->threads));
     return nullptr;
   }
   BarrierState &b = block.barriers[number];
   if (!b.empty() && (b.counted != counted || b.expected != count)) {
-    misuse(w, op, true, fmt::format("barrier {} is in use with {} threads (line {}), and here with {}", number,
-                                    b.counted ? b.expected : block.launch->threads, lineOf(block, *b.firstOp), counted ? count : block.launch->threads));
+    misuse(w, op, true,
+           fmt::format("barrier {} is in use with {} threads (line {}), and here with {}", number,
+                       b.counted ? b.expected : block.launch->threads, lineOf(block, *b.firstOp),
+                       counted ? count : block.launch->threads));
     return nullptr;
   }
   if (aligned && (b.arrivedWarps >> w.index & 1)) {
-    misuse(w, op, true, fmt::format("warp {} arrives at barrier {} a second time before it completes", w.index, number));
+    misuse(w, op, true,
+           fmt::format("warp {} arrives at barrier {} a second time before it completes", w.index, number));
     return nullptr;
   }
   if (b.empty())
@@ -122,7 +127,8 @@ const Op *runBarrier(Warp &w, const Op &op) {
     misuse(w, op, false, fmt::format("barrier {} mixes bar.red with other forms", number));
   }
   if (counted && b.arrivedCount > count) {
-    misuse(w, op, true, fmt::format("{} threads arrive at barrier {}, which expects {}", b.arrivedCount, number, count));
+    misuse(w, op, true,
+           fmt::format("{} threads arrive at barrier {}, which expects {}", b.arrivedCount, number, count));
     return nullptr;
   }
   bool waits = op.code != Opcode::BarArrive;

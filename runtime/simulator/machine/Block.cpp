@@ -5,8 +5,8 @@
 #include "runtime/simulator/machine/Races.h"
 #include "runtime/simulator/machine/Report.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <fmt/format.h>
 
 namespace tessera::sim::machine {
@@ -47,13 +47,14 @@ void Block::start(const LaunchState &state, uint64_t number) {
     }
   }
   // Zeros where nothing was written, so that what such reads see does not depend on earlier blocks.
-  std::memset(sharedStorage.data(), 0, sharedStorage.size());
-  std::memset(localStorage.data(), 0, localStorage.size());
+  std::fill(sharedStorage.begin(), sharedStorage.end(), std::byte(0));
+  std::fill(localStorage.begin(), localStorage.end(), std::byte(0));
   if (checks) {
-    std::memset(sharedShadowStorage.data(), 0, sharedShadowStorage.size());
-    std::memset(localShadowStorage.data(), 0, localShadowStorage.size());
+    std::fill(sharedShadowStorage.begin(), sharedShadowStorage.end(), uint8_t(0));
+    std::fill(localShadowStorage.begin(), localShadowStorage.end(), uint8_t(0));
   }
-  auto *sharedBase = reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(sharedStorage.data()) + 63) & ~uintptr_t(63));
+  auto *sharedBase =
+      reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(sharedStorage.data()) + 63) & ~uintptr_t(63));
   barriers.fill(BarrierState{});
   liveThreads = state.threads;
   status = BlockStatus::Running;
@@ -73,6 +74,7 @@ void Block::start(const LaunchState &state, uint64_t number) {
     w.index = i;
     w.checks = checks;
     w.counting = state.options->counters;
+    w.stress = state.options->mma == MmaMode::Stress;
     w.shared = sharedBase;
     w.sharedShadow = checks ? sharedShadowStorage.data() : nullptr;
     w.sharedBegin = state.kernel->sharedBase;
@@ -131,16 +133,16 @@ void deadlock(Block &block) {
         continue;
       }
       if (s.wait == Wait::Barrier)
-        who += fmt::format("{}warp {} lanes {:#010x} at line {}: {}", who.empty() ? "" : "\n  ", w.index, s.mask, lineOf(block, *s.pc),
-                           describeBarrier(block, s.barrier));
+        who += fmt::format("{}warp {} lanes {:#010x} at line {}: {}", who.empty() ? "" : "\n  ", w.index, s.mask,
+                           lineOf(block, *s.pc), describeBarrier(block, s.barrier));
       else
-        who += fmt::format("{}warp {} lanes {:#010x} at line {}: for lanes {:#010x}", who.empty() ? "" : "\n  ", w.index, s.mask,
-                           lineOf(block, *s.pc), s.waitMask & w.live & ~s.waitActive);
+        who += fmt::format("{}warp {} lanes {:#010x} at line {}: for lanes {:#010x}", who.empty() ? "" : "\n  ",
+                           w.index, s.mask, lineOf(block, *s.pc), s.waitMask & w.live & ~s.waitActive);
     }
     for (const JoinNode &node : w.joins)
       if (node.pc && node.arrived && ++listed <= 12)
-        who += fmt::format("\n  warp {} lanes {:#010x} at line {}: to be joined by lanes {:#010x}", w.index, node.arrived, lineOf(block, *node.pc),
-                           node.expected & ~node.arrived);
+        who += fmt::format("\n  warp {} lanes {:#010x} at line {}: to be joined by lanes {:#010x}", w.index,
+                           node.arrived, lineOf(block, *node.pc), node.expected & ~node.arrived);
   }
   unsigned exited = block.launch->threads - block.liveThreads;
   if (left)

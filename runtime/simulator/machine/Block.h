@@ -25,11 +25,11 @@ struct LaunchState {
 
 /// One of the sixteen barriers of a block.
 struct BarrierState {
-  bool counted = false;         ///< with a thread count
-  uint32_t expected = 0;        ///< threads, when counted
-  uint32_t arrivedCount = 0;    ///< in whole warps for .aligned
-  uint32_t arrivedThreads = 0;  ///< threads that exist
-  uint64_t arrivedWarps = 0;    ///< bits
+  bool counted = false;        ///< with a thread count
+  uint32_t expected = 0;       ///< threads, when counted
+  uint32_t arrivedCount = 0;   ///< in whole warps for .aligned
+  uint32_t arrivedThreads = 0; ///< threads that exist
+  uint64_t arrivedWarps = 0;   ///< bits
   const Op *firstOp = nullptr;
   uint32_t popc = 0;
   bool all = true, any = false;

@@ -25,7 +25,9 @@ void activate(Warp &w, size_t index) {
 }
 
 /// Before: a total order of ops that does not depend on where they are stored.
-bool before(const Op *a, const Op *b) { return a->instruction != b->instruction ? a->instruction < b->instruction : a < b; }
+bool before(const Op *a, const Op *b) {
+  return a->instruction != b->instruction ? a->instruction < b->instruction : a < b;
+}
 
 void save(Warp &w, const Op *pc) {
   Split &s = w.splits[w.current];
@@ -38,7 +40,8 @@ void save(Warp &w, const Op *pc) {
 const Op *pick(Warp &w, size_t skip) {
   size_t best = w.splits.size();
   for (size_t i = 0; i < w.splits.size(); ++i)
-    if (i != skip && w.splits[i].wait == Wait::None && (best == w.splits.size() || before(w.splits[i].pc, w.splits[best].pc)))
+    if (i != skip && w.splits[i].wait == Wait::None &&
+        (best == w.splits.size() || before(w.splits[i].pc, w.splits[best].pc)))
       best = i;
   if (best == w.splits.size())
     return nullptr;
@@ -108,7 +111,8 @@ int joinFor(Warp &w, const Op &op, uint32_t lanes) {
   if (op.join == ptx::none)
     return w.join;
   const Op *pc = &w.frame->function->ops[op.join];
-  if (w.join >= 0 && w.joins[static_cast<size_t>(w.join)].pc == pc && w.joins[static_cast<size_t>(w.join)].frame == w.frame)
+  if (w.join >= 0 && w.joins[static_cast<size_t>(w.join)].pc == pc &&
+      w.joins[static_cast<size_t>(w.join)].frame == w.frame)
     return w.join;
   return makeJoin(w, pc, lanes);
 }
@@ -285,7 +289,8 @@ bool gatherLanes(Warp &w, const Op &op, uint32_t members, const Op **next) {
     Evidence e;
     e.kind = FindingKind::ConvergenceViolation;
     e.lane = static_cast<unsigned>(__builtin_ctz(here & ~members));
-    e.message = fmt::format("lanes {:#010x} execute it, but are not in their member mask {:#010x}", here & ~members, members);
+    e.message =
+        fmt::format("lanes {:#010x} execute it, but are not in their member mask {:#010x}", here & ~members, members);
     report(w, op, std::move(e));
   }
   uint32_t need = members & w.live;

@@ -14,7 +14,9 @@ using program::FormalParameter;
 
 namespace {
 /// Registers, then definedness.
-uint32_t frameStorage(const DecodedFunction &f) { return f.frameBytes + ((f.frameBytes / 64 * uint32_t(sizeof(Undefined)) + 63) & ~63u); }
+uint32_t frameStorage(const DecodedFunction &f) {
+  return f.frameBytes + ((f.frameBytes / 64 * uint32_t(sizeof(Undefined)) + 63) & ~63u);
+}
 } // namespace
 
 Frame *pushFrame(Warp &w, const DecodedFunction &function, Frame *caller, const Op *call) {
@@ -71,13 +73,16 @@ void copy(Warp &w, const Side &from, const Side &to, uint32_t lanes) {
     uint8_t *shadow = w.checks ? w.localShadow + uint64_t(lane) * w.localBytes : nullptr;
     std::byte value[16] = {};
     if (to.reg == ptx::none && from.reg == ptx::none) {
-      std::memcpy(storage + to.frame->localBase + to.formal->frameOffset, storage + from.frame->localBase + from.formal->frameOffset, bytes);
+      std::memcpy(storage + to.frame->localBase + to.formal->frameOffset,
+                  storage + from.frame->localBase + from.formal->frameOffset, bytes);
       if (shadow)
-        std::memcpy(shadow + to.frame->localBase + to.formal->frameOffset, shadow + from.frame->localBase + from.formal->frameOffset, bytes);
+        std::memcpy(shadow + to.frame->localBase + to.formal->frameOffset,
+                    shadow + from.frame->localBase + from.formal->frameOffset, bytes);
       continue;
     }
     if (from.reg != ptx::none)
-      std::memcpy(value, from.frame->regs + from.reg + lane * from.formal->registerBytes, std::min<uint32_t>(bytes, from.formal->registerBytes));
+      std::memcpy(value, from.frame->regs + from.reg + lane * from.formal->registerBytes,
+                  std::min<uint32_t>(bytes, from.formal->registerBytes));
     else
       std::memcpy(value, storage + from.frame->localBase + from.formal->frameOffset, bytes);
     if (to.reg != ptx::none) {
@@ -91,7 +96,9 @@ void copy(Warp &w, const Side &from, const Side &to, uint32_t lanes) {
   }
 }
 
-uint32_t callerRegister(const Op &call, const FormalParameter &formal) { return formal.reg == ptx::none ? ptx::none : call.ext[formal.reg]; }
+uint32_t callerRegister(const Op &call, const FormalParameter &formal) {
+  return formal.reg == ptx::none ? ptx::none : call.ext[formal.reg];
+}
 
 const Op *enter(Warp &w, const Op &op, const DecodedFunction &callee, uint32_t lanes) {
   const CallSite &site = w.frame->function->calls[static_cast<size_t>(op.imm)];
@@ -115,7 +122,8 @@ const Op *enter(Warp &w, const Op &op, const DecodedFunction &callee, uint32_t l
     for (uint32_t m = lanes; m; m &= m - 1)
       std::memset(w.localShadow + uint64_t(__builtin_ctz(m)) * w.localBytes + base, 0, callee.localBytes);
   for (size_t i = 0; i < site.arguments.size() && i < callee.parameters.size(); ++i)
-    copy(w, {caller, &site.arguments[i], callerRegister(op, site.arguments[i])}, {frame, &callee.parameters[i], callee.parameters[i].reg}, lanes);
+    copy(w, {caller, &site.arguments[i], callerRegister(op, site.arguments[i])},
+         {frame, &callee.parameters[i], callee.parameters[i].reg}, lanes);
   w.frame = frame;
   w.regs = frame->regs;
   w.undefined = frame->undefined;
@@ -178,7 +186,8 @@ const Op *runReturn(Warp &w, const Op &op) {
   const Op *call = frame->call;
   const CallSite &site = *frame->site;
   for (size_t i = 0; i < site.results.size() && i < frame->function->results.size(); ++i)
-    copy(w, {frame, &frame->function->results[i], frame->function->results[i].reg}, {caller, &site.results[i], callerRegister(*call, site.results[i])}, w.exec);
+    copy(w, {frame, &frame->function->results[i], frame->function->results[i].reg},
+         {caller, &site.results[i], callerRegister(*call, site.results[i])}, w.exec);
   frame->lanes &= ~w.exec;
   frame->lanes &= w.live;
   w.frame = caller;

@@ -5,6 +5,7 @@
 #include "runtime/simulator/machine/Access.h"
 #include "runtime/simulator/machine/Printf.h"
 #include "runtime/simulator/machine/Report.h"
+#include "runtime/simulator/machine/Stress.h"
 
 #include <fmt/format.h>
 
@@ -50,31 +51,49 @@ const Op *runGuarded(Warp &w, const Op &op) {
 
 Handler machineHandler(const Op &op) {
   switch (op.code) {
-  case Opcode::Bra: return runBranch;
-  case Opcode::BrxIdx: return runBranchTable;
-  case Opcode::Join: return runJoin;
-  case Opcode::Exit: return runExit;
-  case Opcode::Trap: return runTrap;
-  case Opcode::Nanosleep: return runNanosleep;
-  case Opcode::Call: return runCall;
-  case Opcode::CallIndirect: return runCallIndirect;
-  case Opcode::Return: return runReturn;
-  case Opcode::Printf: return runPrintf;
-  case Opcode::AssertFail: return runAssertFail;
+  case Opcode::Bra:
+    return runBranch;
+  case Opcode::BrxIdx:
+    return runBranchTable;
+  case Opcode::Join:
+    return runJoin;
+  case Opcode::Exit:
+    return runExit;
+  case Opcode::Trap:
+    return runTrap;
+  case Opcode::Nanosleep:
+    return runNanosleep;
+  case Opcode::Call:
+    return runCall;
+  case Opcode::CallIndirect:
+    return runCallIndirect;
+  case Opcode::Return:
+    return runReturn;
+  case Opcode::Printf:
+    return runPrintf;
+  case Opcode::AssertFail:
+    return runAssertFail;
   case Opcode::BarSync:
   case Opcode::BarArrive:
-  case Opcode::BarRed: return runBarrier;
+  case Opcode::BarRed:
+    return runBarrier;
   case Opcode::Fence:
   case Opcode::Brkpt:
   case Opcode::Prefetch:
-  case Opcode::Nop: return runNothing;
-  case Opcode::CpAsync: return runAsyncCopy;
-  case Opcode::CpAsyncCommit: return runAsyncCommit;
+  case Opcode::Nop:
+    return runNothing;
+  case Opcode::CpAsync:
+    return runAsyncCopy;
+  case Opcode::CpAsyncCommit:
+    return runAsyncCommit;
   case Opcode::CpAsyncWait:
-  case Opcode::CpAsyncWaitAll: return runAsyncWait;
+  case Opcode::CpAsyncWaitAll:
+    return runAsyncWait;
   case Opcode::Atom:
-  case Opcode::Red: return runAtomic;
-  default: return nullptr;
+  case Opcode::Red:
+    return runAtomic;
+  default:
+    return nullptr;
   }
 }
 
@@ -112,8 +131,9 @@ inline void flow(Warp &w, const Op &op) {
 
 /// A guard of undefined value: what the instruction writes is undefined too.
 void undefinedGuard(Warp &w, const Op &op, uint32_t bad) {
-  bool effect = op.flow == Flow::None || op.code == Opcode::St || op.code == Opcode::Atom || op.code == Opcode::Red || op.code == Opcode::Call ||
-                op.code == Opcode::CallIndirect || op.code == Opcode::BarRed || op.code == Opcode::Ld;
+  bool effect = op.flow == Flow::None || op.code == Opcode::St || op.code == Opcode::Atom || op.code == Opcode::Red ||
+                op.code == Opcode::Call || op.code == Opcode::CallIndirect || op.code == Opcode::BarRed ||
+                op.code == Opcode::Ld;
   if (effect)
     reportUndefined(w, op, op.guard, bad, "the guard of an instruction with effects");
 }
@@ -144,7 +164,10 @@ void runChecked(Warp &w, const Op *op) {
     }
     if (w.checks)
       flow(w, o);
+    uint32_t lanes = w.active;
     op = o.body(w, o);
+    if (w.stress && (o.flags & program::Approx))
+      perturb(w, o, lanes);
     w.active = w.exec;
   }
 }
@@ -163,7 +186,7 @@ void runWarp(Warp &w) {
   const Op *op = nextSplit(w);
   if (!op)
     return;
-  if (w.checks || w.counting)
+  if (w.checks || w.counting || w.stress)
     runChecked(w, op);
   else
     runPlain(w, op);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace tessera::sim {
@@ -34,12 +35,17 @@ LaunchReport refuse(LaunchStatus status, const std::string &kernel, std::string 
 LaunchStatus statusOf(FindingKind kind) {
   switch (kind) {
   case FindingKind::OutOfBounds:
-  case FindingKind::UseAfterFree: return LaunchStatus::IllegalAddress;
-  case FindingKind::Misaligned: return LaunchStatus::MisalignedAddress;
-  case FindingKind::Trap: return LaunchStatus::Trap;
+  case FindingKind::UseAfterFree:
+    return LaunchStatus::IllegalAddress;
+  case FindingKind::Misaligned:
+    return LaunchStatus::MisalignedAddress;
+  case FindingKind::Trap:
+    return LaunchStatus::Trap;
   case FindingKind::Deadlock:
-  case FindingKind::Limit: return LaunchStatus::Timeout;
-  default: return LaunchStatus::IllegalInstruction;
+  case FindingKind::Limit:
+    return LaunchStatus::Timeout;
+  default:
+    return LaunchStatus::IllegalInstruction;
   }
 }
 
@@ -90,20 +96,29 @@ void runIndependent(const LaunchState &state, Gathered &all, uint64_t blocks, un
     }
   };
   std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < threads; ++i)
-    helpers.emplace_back(work);
+  for (unsigned i = 1; i < threads; ++i) {
+    try {
+      helpers.emplace_back(work);
+    } catch (const std::system_error &) {
+      break; // fewer threads give the same results
+    }
+  }
   work();
   for (std::thread &helper : helpers)
     helper.join();
 }
 
+constexpr unsigned turnsBeforeMore = 16;
+
 /// Blocks may wait for each other: as many as fit the device take turns, in a fixed order, on one host thread.
 void runInOrder(const LaunchState &state, Gathered &all, uint64_t blocks) {
-  uint64_t resident = std::max<uint64_t>(1, uint64_t(state.profile->smCount) *
-                                                state.profile->blocksPerSm(state.threads, state.kernel->info.registersPerThread,
-                                                                           state.sharedBytes - state.kernel->sharedBase));
+  uint64_t resident =
+      std::max<uint64_t>(1, uint64_t(state.profile->smCount) *
+                                state.profile->blocksPerSm(state.threads, state.kernel->info.registersPerThread,
+                                                           state.sharedBytes - state.kernel->sharedBase));
   std::vector<std::unique_ptr<Block>> active, idle;
   uint64_t next = 0;
+  unsigned turns = 0; // since the last block started
   while (next < blocks || !active.empty()) {
     for (size_t i = 0; i < active.size();) {
       if (active[i]->run(0) == BlockStatus::Running) {
@@ -117,8 +132,9 @@ void runInOrder(const LaunchState &state, Gathered &all, uint64_t blocks) {
       idle.push_back(std::move(active[i]));
       active.erase(active.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    // A new block starts only when those before it cannot end by themselves, so that most launches need one at a time.
-    if (next < blocks && active.size() < resident) {
+    // Another block joins when those before it have ended, or have had many turns and may be waiting for it.
+    if (next < blocks && active.size() < resident && (active.empty() || ++turns >= turnsBeforeMore)) {
+      turns = 0;
       if (idle.empty())
         idle.push_back(std::make_unique<Block>());
       active.push_back(std::move(idle.back()));
@@ -179,7 +195,8 @@ void fillProfile(LaunchReport &report, Gathered &all, const LaunchState &state) 
         continue;
       const InstructionCount &c = all.counts[op.instruction];
       const program::SourceInstruction &source = state.program->instructions[op.instruction];
-      report.instructions.push_back({source.line, source.text, op.pipe, c.executions, c.lanes, c.wavefronts, c.ideal, c.sectors, c.bytes});
+      report.instructions.push_back(
+          {source.line, source.text, op.pipe, c.executions, c.lanes, c.wavefronts, c.ideal, c.sectors, c.bytes});
       report.counters.warpInstructions += c.executions;
       report.counters.byPipe[static_cast<unsigned>(op.pipe)] += c.executions;
       if (op.code == program::Opcode::Mma) {
@@ -194,8 +211,8 @@ void fillProfile(LaunchReport &report, Gathered &all, const LaunchState &state) 
 
 } // namespace
 
-LaunchReport launch(const Module &module, GlobalMemory &memory, const DeviceProfile &profile, const LaunchConfig &config,
-                    const Options &options) {
+LaunchReport launch(const Module &module, GlobalMemory &memory, const DeviceProfile &profile,
+                    const LaunchConfig &config, const Options &options) {
   const program::Program &program = module.program();
   const program::DecodedKernel *kernel = nullptr;
   for (const program::DecodedKernel &candidate : program.kernels)
@@ -208,20 +225,23 @@ LaunchReport launch(const Module &module, GlobalMemory &memory, const DeviceProf
   uint64_t threads = block.count();
   auto invalid = [&](std::string why) { return refuse(LaunchStatus::InvalidConfiguration, info.name, std::move(why)); };
   if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
-    return invalid(fmt::format("grid ({}, {}, {}) is not within (1…2147483647, 1…65535, 1…65535)", grid.x, grid.y, grid.z));
+    return invalid(
+        fmt::format("grid ({}, {}, {}) is not within (1…2147483647, 1…65535, 1…65535)", grid.x, grid.y, grid.z));
   if (!threads || block.x > 1024 || block.y > 1024 || block.z > 64 || threads > profile.limits.threadsPerBlock)
-    return invalid(fmt::format("block ({}, {}, {}) is not within (1…1024, 1…1024, 1…64) and {} threads", block.x, block.y, block.z,
-                               profile.limits.threadsPerBlock.value));
+    return invalid(fmt::format("block ({}, {}, {}) is not within (1…1024, 1…1024, 1…64) and {} threads", block.x,
+                               block.y, block.z, profile.limits.threadsPerBlock.value));
   if (config.cluster.count() != 1)
     return invalid("clusters of more than one block are not supported yet by this simulator");
   if (config.parameters.size() != info.parameterBytes)
-    return invalid(fmt::format("the parameters take {} bytes, {} were given", info.parameterBytes, config.parameters.size()));
+    return invalid(
+        fmt::format("the parameters take {} bytes, {} were given", info.parameterBytes, config.parameters.size()));
   const auto &required = info.requiredThreads;
   if (required[0] && (block.x != required[0] || block.y != required[1] || block.z != required[2]))
-    return invalid(fmt::format("the kernel needs blocks of ({}, {}, {}) threads (.reqntid), not ({}, {}, {})", required[0], required[1], required[2],
-                               block.x, block.y, block.z));
+    return invalid(fmt::format("the kernel needs blocks of ({}, {}, {}) threads (.reqntid), not ({}, {}, {})",
+                               required[0], required[1], required[2], block.x, block.y, block.z));
   if (info.maxThreads && threads > info.maxThreads)
-    return invalid(fmt::format("the kernel allows {} threads per block (.maxntid), {} were asked for", info.maxThreads, threads));
+    return invalid(
+        fmt::format("the kernel allows {} threads per block (.maxntid), {} were asked for", info.maxThreads, threads));
   LaunchState state;
   state.program = &program;
   state.kernel = kernel;
@@ -231,11 +251,14 @@ LaunchReport launch(const Module &module, GlobalMemory &memory, const DeviceProf
   state.options = &options;
   state.threads = static_cast<uint32_t>(threads);
   state.warps = (state.threads + 31) / 32;
-  uint64_t sharedEnd = config.dynamicSharedBytes ? uint64_t(kernel->dynamicSharedBase) + config.dynamicSharedBytes : kernel->staticSharedEnd;
+  uint64_t sharedEnd = config.dynamicSharedBytes ? uint64_t(kernel->dynamicSharedBase) + config.dynamicSharedBytes
+                                                 : kernel->staticSharedEnd;
   if (sharedEnd - kernel->sharedBase > profile.limits.sharedBytesPerBlock)
-    return refuse(LaunchStatus::OutOfResources, info.name,
-                  fmt::format("{} bytes of shared memory (static {}, dynamic {}) exceed the {} that a block of {} may have", sharedEnd - kernel->sharedBase,
-                              info.staticSharedBytes, config.dynamicSharedBytes, profile.limits.sharedBytesPerBlock.value, profile.name));
+    return refuse(
+        LaunchStatus::OutOfResources, info.name,
+        fmt::format("{} bytes of shared memory (static {}, dynamic {}) exceed the {} that a block of {} may have",
+                    sharedEnd - kernel->sharedBase, info.staticSharedBytes, config.dynamicSharedBytes,
+                    profile.limits.sharedBytesPerBlock.value, profile.name));
   state.sharedBytes = static_cast<uint32_t>(sharedEnd);
   uint64_t registers = uint64_t(info.registersPerThread) * ((threads + 31) / 32 * 32);
   if (registers > profile.limits.registersPerBlock)

@@ -22,7 +22,8 @@ uint64_t argument(Warp &w, const Op &op, size_t i, unsigned lane) {
   if (a.reg != ptx::none)
     std::memcpy(&value, w.regs + op.ext[a.reg] + lane * a.registerBytes, std::min<size_t>(a.registerBytes, 8));
   else
-    std::memcpy(&value, w.local + uint64_t(lane) * w.localBytes + w.frame->localBase + a.frameOffset, std::min<uint32_t>(a.size, 8));
+    std::memcpy(&value, w.local + uint64_t(lane) * w.localBytes + w.frame->localBase + a.frameOffset,
+                std::min<uint32_t>(a.size, 8));
   return value;
 }
 
@@ -40,10 +41,11 @@ bool readString(Warp &w, const Op &op, unsigned lane, uint64_t address, std::str
 }
 
 /// One conversion of a format, with its value from the argument buffer.
-bool convert(Warp &w, const Op &op, unsigned lane, const std::string &spec, uint64_t buffer, uint64_t &offset, std::string &out) {
+bool convert(Warp &w, const Op &op, unsigned lane, const std::string &spec, uint64_t buffer, uint64_t &offset,
+             std::string &out) {
   char kind = spec.back();
-  bool wide = spec.find('l') != std::string::npos || kind == 'p' || kind == 's' || kind == 'e' || kind == 'f' || kind == 'g' || kind == 'E' ||
-              kind == 'G' || kind == 'a' || kind == 'A' || kind == 'F';
+  bool wide = spec.find('l') != std::string::npos || kind == 'p' || kind == 's' || kind == 'e' || kind == 'f' ||
+              kind == 'g' || kind == 'E' || kind == 'G' || kind == 'a' || kind == 'A' || kind == 'F';
   unsigned bytes = wide ? 8 : 4;
   offset = (offset + bytes - 1) & ~uint64_t(bytes - 1);
   Place where;
@@ -61,7 +63,8 @@ bool convert(Warp &w, const Op &op, unsigned lane, const std::string &spec, uint
   case 'd':
   case 'i':
     plain.insert(plain.size() - 1, "ll");
-    std::snprintf(text, sizeof(text), plain.c_str(), wide ? static_cast<long long>(value) : static_cast<long long>(static_cast<int32_t>(value)));
+    std::snprintf(text, sizeof(text), plain.c_str(),
+                  wide ? static_cast<long long>(value) : static_cast<long long>(static_cast<int32_t>(value)));
     break;
   case 'u':
   case 'x':
@@ -143,14 +146,16 @@ const Op *runPrintf(Warp &w, const Op &op) {
 const Op *runAssertFail(Warp &w, const Op &op) {
   auto lane = static_cast<unsigned>(__builtin_ctz(w.active));
   std::string message, file, function;
-  if (!readString(w, op, lane, argument(w, op, 0, lane), message) || !readString(w, op, lane, argument(w, op, 1, lane), file) ||
+  if (!readString(w, op, lane, argument(w, op, 0, lane), message) ||
+      !readString(w, op, lane, argument(w, op, 1, lane), file) ||
       !readString(w, op, lane, argument(w, op, 3, lane), function))
     return nullptr;
   Evidence e;
   e.kind = FindingKind::Trap;
   e.fatal = true;
   e.lane = lane;
-  e.message = fmt::format("assertion '{}' failed in {} ({}:{})", message, function, file, static_cast<uint32_t>(argument(w, op, 2, lane)));
+  e.message = fmt::format("assertion '{}' failed in {} ({}:{})", message, function, file,
+                          static_cast<uint32_t>(argument(w, op, 2, lane)));
   report(w, op, std::move(e));
   return nullptr;
 }

@@ -20,6 +20,7 @@ void raceStart(Block &block) {
     r.clocks[i][i] = 1;
   for (auto &clock : r.arrived)
     clock.assign(warps, 0);
+  r.flags.clear();
 }
 
 void raceArrive(Block &block, Warp &warp, unsigned barrier) {
@@ -51,8 +52,8 @@ void raceBarrier(Block &block, unsigned barrier, uint64_t warps) {
 
 namespace {
 
-void race(Warp &w, const Op &op, unsigned lane, uint64_t address, unsigned bytes, bool write, unsigned otherWarp, uint32_t otherInstruction,
-          bool otherWrote) {
+void race(Warp &w, const Op &op, unsigned lane, uint64_t address, unsigned bytes, bool write, unsigned otherWarp,
+          uint32_t otherInstruction, bool otherWrote) {
   Block &block = *w.block;
   const program::SourceInstruction &other = block.launch->program->instructions[otherInstruction];
   Evidence e;
@@ -63,20 +64,42 @@ void race(Warp &w, const Op &op, unsigned lane, uint64_t address, unsigned bytes
   e.bytes = bytes;
   e.space = "shared";
   e.object = describeShared(block, static_cast<uint32_t>(address));
-  e.message = fmt::format("warp {} {} what warp {} {}, and no barrier orders the two", w.index, write ? "writes" : "reads", otherWarp,
-                          otherWrote ? "wrote" : "read");
+  e.message = fmt::format("warp {} {} what warp {} {}, and no barrier orders the two", w.index,
+                          write ? "writes" : "reads", otherWarp, otherWrote ? "wrote" : "read");
   e.other = fmt::format("the other access is at line {}: {}", other.line, other.text);
   e.otherLine = other.line;
   report(w, op, std::move(e));
+}
+
+/// Atomic, volatile and ordered accesses are flags: whoever reads one knows what its writers knew. (Whether they
+/// also acquire and release is not judged here.)
+void synchronise(Warp &w, const uint64_t *addresses, uint32_t lanes, Intent intent) {
+  RaceState &r = *w.block->races;
+  std::vector<uint32_t> &own = r.clocks[w.index];
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    std::vector<uint32_t> &flag = r.flags[addresses[__builtin_ctz(m)] / 4];
+    flag.resize(own.size());
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (intent != Intent::Store)
+        own[i] = std::max(own[i], flag[i]);
+      if (intent != Intent::Load)
+        flag[i] = std::max(flag[i], own[i]);
+    }
+  }
+  if (intent != Intent::Load)
+    ++own[w.index];
 }
 
 } // namespace
 
 void recordShared(Warp &w, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes, Intent intent) {
   RaceState &r = *w.block->races;
-  const std::vector<uint32_t> &known = r.clocks[w.index];
+  std::vector<uint32_t> &known = r.clocks[w.index];
+  bool write = intent != Intent::Load && intent != Intent::AsyncRead,
+       atomic = intent == Intent::Atomic || (op.flags & program::Ordered);
+  if (atomic)
+    synchronise(w, addresses, lanes, intent);
   uint32_t now = known[w.index];
-  bool write = intent != Intent::Load && intent != Intent::AsyncRead, atomic = intent == Intent::Atomic;
   for (uint32_t m = lanes; m; m &= m - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(m));
     uint64_t begin = addresses[lane], end = begin + bytes;
@@ -99,11 +122,12 @@ void recordShared(Warp &w, const Op &op, const uint64_t *addresses, uint32_t lan
           a.readClock = now;
           a.readBytes = mask;
           a.readInstruction = op.instruction;
+          a.readAtomic = atomic;
         }
         continue;
       }
       bool readOrdered = !a.readClock || a.readWarp == w.index || a.readClock <= known[a.readWarp];
-      if (!readOrdered && (a.readBytes & mask))
+      if (!readOrdered && (a.readBytes & mask) && !(atomic && a.readAtomic))
         race(w, op, lane, begin, bytes, true, a.readWarp, a.readInstruction, false);
       bool sameEpoch = a.writeWarp == w.index && a.writeClock == now;
       a.writeBytes = sameEpoch ? a.writeBytes | mask : mask;

@@ -6,15 +6,22 @@
 namespace tessera::sim {
 
 std::string_view toString(FindingKind kind) {
-  constexpr std::string_view names[] = {"out of bounds", "misaligned", "use after free", "uninitialised read", "convergence violation",
-                                        "barrier misuse", "deadlock", "async hazard", "data race", "trap", "unsupported", "limit",
-                                        "invalid launch"};
+  constexpr std::string_view names[] = {
+      "out of bounds",  "misaligned", "use after free", "uninitialised read", "convergence violation",
+      "barrier misuse", "deadlock",   "async hazard",   "data race",          "trap",
+      "unsupported",    "limit",      "invalid launch"};
   return names[static_cast<unsigned>(kind)];
 }
 
 std::string_view toString(LaunchStatus status) {
-  constexpr std::string_view names[] = {"success", "invalid configuration", "out of resources", "illegal address", "misaligned address",
-                                        "illegal instruction", "trap", "timeout"};
+  constexpr std::string_view names[] = {"success",
+                                        "invalid configuration",
+                                        "out of resources",
+                                        "illegal address",
+                                        "misaligned address",
+                                        "illegal instruction",
+                                        "trap",
+                                        "timeout"};
   return names[static_cast<unsigned>(status)];
 }
 
@@ -31,7 +38,8 @@ std::string describeGlobal(const GlobalMemory &memory, uint64_t address) {
     found = memory.nearest(address);
   if (!found)
     return "no allocation exists";
-  std::string what = fmt::format("{} ({} bytes at {:#x}{})", found->name, found->size, found->base, found->live ? "" : ", freed");
+  std::string what =
+      fmt::format("{} ({} bytes at {:#x}{})", found->name, found->size, found->base, found->live ? "" : ", freed");
   if (inside)
     return fmt::format("byte {} of {}", address - found->base, what);
   if (address >= found->base)
@@ -43,7 +51,8 @@ std::string describeShared(const Block &block, uint32_t address) {
   const program::DecodedKernel &kernel = *block.launch->kernel;
   for (const program::PlacedVariable &variable : kernel.shared)
     if (address - variable.offset < variable.size)
-      return fmt::format("byte {} of shared variable {} ({} bytes)", address - variable.offset, variable.name, variable.size);
+      return fmt::format("byte {} of shared variable {} ({} bytes)", address - variable.offset, variable.name,
+                         variable.size);
   if (address >= kernel.dynamicSharedBase && address < block.launch->sharedBytes)
     return fmt::format("byte {} of dynamic shared memory ({} bytes)", address - kernel.dynamicSharedBase,
                        block.launch->sharedBytes - kernel.dynamicSharedBase);
@@ -85,9 +94,10 @@ void report(Warp &warp, const Op &op, Evidence e) {
   f.object = std::move(e.object);
   f.other = std::move(e.other);
   f.otherLine = e.otherLine;
-  f.text = fmt::format("{}: {}\n  at line {}: {}\n  by thread ({},{},{}) of block ({},{},{}), lane {} of warp {}, in kernel {}", toString(e.kind),
-                       e.message, f.line, f.instruction, f.thread.x, f.thread.y, f.thread.z, f.block.x, f.block.y, f.block.z,
-                       e.lane, warp.index, f.kernel);
+  f.text = fmt::format(
+      "{}: {}\n  at line {}: {}\n  by thread ({},{},{}) of block ({},{},{}), lane {} of warp {}, in kernel {}",
+      toString(e.kind), e.message, f.line, f.instruction, f.thread.x, f.thread.y, f.thread.z, f.block.x, f.block.y,
+      f.block.z, e.lane, warp.index, f.kernel);
   if (e.hasAddress)
     f.text += fmt::format("\n  {} bytes at {} address {:#x}: {}", f.bytes, f.space, f.address, f.object);
   if (!f.other.empty())
@@ -102,8 +112,9 @@ void reportUndefined(Warp &warp, const Op &op, uint32_t offset, uint32_t lanes, 
   e.lane = lane;
   const auto &names = warp.frame->function->slotNames;
   std::string name = offset / 64 < names.size() ? names[offset / 64] : std::string();
-  e.message = fmt::format("an undefined value reaches {}{}: it comes from a register or memory that nothing has written", what,
-                          name.empty() ? "" : fmt::format(" through {}", name));
+  e.message =
+      fmt::format("an undefined value reaches {}{}: it comes from a register or memory that nothing has written", what,
+                  name.empty() ? "" : fmt::format(" through {}", name));
   report(warp, op, std::move(e));
   warp.undef(offset).lanes &= ~lanes; // once per origin is enough
   warp.undef(offset).computed &= ~lanes;

@@ -1,7 +1,7 @@
 // Warp: the state of 32 lanes while they execute, and of the splits into which divergence divides them.
 //
-//   frame of registers, structure of arrays:   offset ──► [ lane 0 | lane 1 | … | lane 31 ]   (predicates: one 32-bit mask)
-//   definedness, one pair per 64-byte slot:    offset / 64 ──► { undefined lanes, computed lanes }
+//   frame of registers, structure of arrays:   offset ──► [ lane 0 | lane 1 | … | lane 31 ]   (predicates: one 32-bit
+//   mask) definedness, one pair per 64-byte slot:    offset / 64 ──► { undefined lanes, computed lanes }
 #pragma once
 
 #include "runtime/simulator/program/Program.h"
@@ -40,10 +40,10 @@ struct Frame {
   std::byte *regs = nullptr;      ///< function->frameBytes, aligned to 64
   Undefined *undefined = nullptr; ///< function->frameBytes / 64
   Frame *caller = nullptr;
-  const Op *call = nullptr;       ///< the call op in the caller; null for the kernel
+  const Op *call = nullptr; ///< the call op in the caller; null for the kernel
   const program::CallSite *site = nullptr;
-  uint32_t localBase = 0;         ///< of this frame's variables in local memory
-  uint32_t lanes = 0;             ///< that have not returned
+  uint32_t localBase = 0; ///< of this frame's variables in local memory
+  uint32_t lanes = 0;     ///< that have not returned
 };
 
 enum class Wait : uint8_t { None, Join, Barrier, Lanes };
@@ -55,9 +55,9 @@ struct Split {
   int join = -1;
   Frame *frame = nullptr;
   Wait wait = Wait::None;
-  uint32_t barrier = 0;   ///< Wait::Barrier: its number
-  uint32_t waitMask = 0;  ///< Wait::Lanes: lanes asked for
-  uint32_t waitActive = 0;///< Wait::Lanes: lanes of this split that execute the instruction
+  uint32_t barrier = 0;    ///< Wait::Barrier: its number
+  uint32_t waitMask = 0;   ///< Wait::Lanes: lanes asked for
+  uint32_t waitActive = 0; ///< Wait::Lanes: lanes of this split that execute the instruction
 };
 
 /// A reconvergence point that lanes are on their way to.
@@ -65,7 +65,7 @@ struct JoinNode {
   const Op *pc = nullptr; ///< null: unused
   Frame *frame = nullptr;
   int parent = -1;
-  uint32_t expected = 0;  ///< lanes that have not exited
+  uint32_t expected = 0; ///< lanes that have not exited
   uint32_t arrived = 0;
 };
 
@@ -82,40 +82,41 @@ struct Warp {
   // Used by every op.
   std::byte *regs = nullptr;
   Undefined *undefined = nullptr;
-  uint32_t active = 0;            ///< lanes that execute the op at hand
-  uint32_t exec = 0;              ///< lanes of the current split
+  uint32_t active = 0; ///< lanes that execute the op at hand
+  uint32_t exec = 0;   ///< lanes of the current split
   bool checks = false;
   bool counting = false;
+  bool stress = false; ///< approximations are perturbed within their bounds
 
   // Shared memory of the block: addresses [sharedBegin, sharedEnd).
-  std::byte *shared = nullptr;    ///< address 0
+  std::byte *shared = nullptr; ///< address 0
   uint8_t *sharedShadow = nullptr;
   uint32_t sharedBegin = 0, sharedEnd = 0;
-  std::byte *local = nullptr;     ///< lane l at l * localBytes
+  std::byte *local = nullptr; ///< lane l at l * localBytes
   uint8_t *localShadow = nullptr;
   uint32_t localBytes = 0;
   const std::byte *parameters = nullptr;
   uint32_t parameterBytes = 0;
-  GlobalWindow *windows = nullptr;///< windowCount of them, of the host thread
+  GlobalWindow *windows = nullptr; ///< windowCount of them, of the host thread
 
   Block *block = nullptr;
   Frame *frame = nullptr;
-  uint32_t live = 0;              ///< lanes that have not exited
-  uint32_t launched = 0;          ///< lanes that exist
-  unsigned index = 0;             ///< %warpid
+  uint32_t live = 0;     ///< lanes that have not exited
+  uint32_t launched = 0; ///< lanes that exist
+  unsigned index = 0;    ///< %warpid
   alignas(64) uint32_t tid[3][warpSize] = {};
 
   std::vector<Split> splits;
   size_t current = 0;
-  int join = -1;                  ///< of the current split
+  int join = -1; ///< of the current split
   std::vector<JoinNode> joins;
-  std::vector<Frame *> frames;    ///< owned; freed by the block
-  uint32_t joinTicks = 0;         ///< fairness among splits
-  uint64_t instructions = 0;      ///< executed, for clocks and limits
-  uint64_t budget = 0;            ///< instructions until the next look at limits
-  bool yielded = false;           ///< the warp gives way to others (nanosleep, polling)
+  std::vector<Frame *> frames; ///< owned; freed by the block
+  uint32_t joinTicks = 0;      ///< fairness among splits
+  uint64_t instructions = 0;   ///< executed, for clocks and limits
+  uint64_t budget = 0;         ///< instructions until the next look at limits
+  bool yielded = false;        ///< the warp gives way to others (nanosleep, polling)
   AsyncCopies *async = nullptr;
-  uint64_t carry = 0;             ///< low 32 bits: the carry flag per lane
+  uint64_t carry = 0; ///< low 32 bits: the carry flag per lane
 
   template <typename T> T *reg(uint32_t offset) { return reinterpret_cast<T *>(regs + offset); }
   uint32_t &predicate(uint32_t offset) { return *reinterpret_cast<uint32_t *>(regs + offset); }

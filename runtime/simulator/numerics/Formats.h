@@ -127,7 +127,8 @@ static inline uint16_t doubleToFormat(double x, Format format, Direction directi
 /// Exact.
 static inline float formatToFloat(uint16_t bits, Format format) {
   int width = format.exponent + format.mantissa, bias = (1 << (format.exponent - 1)) - 1;
-  uint32_t magnitude = bits & ((1u << width) - 1), field = magnitude >> format.mantissa, fraction = magnitude & ((1u << format.mantissa) - 1);
+  uint32_t magnitude = bits & ((1u << width) - 1), field = magnitude >> format.mantissa,
+           fraction = magnitude & ((1u << format.mantissa) - 1);
   bool negative = bits >> width & 1;
   uint32_t top = (1u << format.exponent) - 1;
   if (format.hasInfinity ? field == top && fraction : magnitude == (1u << width) - 1)
@@ -138,7 +139,8 @@ static inline float formatToFloat(uint16_t bits, Format format) {
   if (field == 0)
     value = double(fraction) * doubleOf(uint64_t(1023 + 1 - bias - format.mantissa) << 52);
   else
-    value = double(fraction | (1u << format.mantissa)) * doubleOf(uint64_t(1023 + int(field) - bias - format.mantissa) << 52);
+    value = double(fraction | (1u << format.mantissa)) *
+            doubleOf(uint64_t(1023 + int(field) - bias - format.mantissa) << 52);
   return static_cast<float>(negative ? -value : value);
 }
 

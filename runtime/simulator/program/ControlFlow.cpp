@@ -9,7 +9,9 @@ namespace tessera::sim::program {
 
 namespace {
 
-bool leavesThread(const Op &op) { return op.code == Opcode::Exit || op.code == Opcode::Trap || op.code == Opcode::Return; }
+bool leavesThread(const Op &op) {
+  return op.code == Opcode::Exit || op.code == Opcode::Trap || op.code == Opcode::Return;
+}
 bool endsBlock(const Op &op) { return op.code == Opcode::Bra || op.code == Opcode::BrxIdx || leavesThread(op); }
 
 } // namespace
@@ -114,7 +116,8 @@ void placeJoins(DecodedFunction &function) {
       continue;
     uint32_t first = blocks[d].first;
     // Lanes that reach an exit leave at once: nobody waits for the others there.
-    bool leaves = first + 1 < function.ops.size() && function.ops[first + 1].code == Opcode::Exit && !function.ops[first + 1].guardKind;
+    bool leaves = first + 1 < function.ops.size() && function.ops[first + 1].code == Opcode::Exit &&
+                  !function.ops[first + 1].guardKind;
     if (function.ops[first].code == Opcode::Join && !leaves)
       last.join = first;
   }

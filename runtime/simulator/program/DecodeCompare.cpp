@@ -6,10 +6,11 @@ namespace tessera::sim::program {
 namespace {
 
 constexpr std::pair<std::string_view, Compare> compareNames[] = {
-    {".eq", Compare::EQ},   {".ne", Compare::NE},   {".lt", Compare::LT},   {".le", Compare::LE},   {".gt", Compare::GT},
-    {".ge", Compare::GE},   {".lo", Compare::LO},   {".ls", Compare::LS},   {".hi", Compare::HI},   {".hs", Compare::HS},
-    {".equ", Compare::EQU}, {".neu", Compare::NEU}, {".ltu", Compare::LTU}, {".leu", Compare::LEU}, {".gtu", Compare::GTU},
-    {".geu", Compare::GEU}, {".num", Compare::NUM}, {".nan", Compare::NAN_},
+    {".eq", Compare::EQ},   {".ne", Compare::NE},    {".lt", Compare::LT},   {".le", Compare::LE},
+    {".gt", Compare::GT},   {".ge", Compare::GE},    {".lo", Compare::LO},   {".ls", Compare::LS},
+    {".hi", Compare::HI},   {".hs", Compare::HS},    {".equ", Compare::EQU}, {".neu", Compare::NEU},
+    {".ltu", Compare::LTU}, {".leu", Compare::LEU},  {".gtu", Compare::GTU}, {".geu", Compare::GEU},
+    {".num", Compare::NUM}, {".nan", Compare::NAN_},
 };
 
 bool comparison(Decoder &d, Op &op) {
@@ -74,7 +75,8 @@ bool set(Decoder &d) {
   Op op = d.make(Opcode::Set, Pipe::Alu, Flow::Compute);
   if (!comparison(d, op))
     return false;
-  if (!d.typeOf(op.type2, {Type::U16, Type::S16, Type::U32, Type::S32, Type::F32, Type::F16, Type::BF16, Type::F16x2, Type::BF16x2}))
+  if (!d.typeOf(op.type2, {Type::U16, Type::S16, Type::U32, Type::S32, Type::F32, Type::F16, Type::BF16, Type::F16x2,
+                           Type::BF16x2}))
     return false;
   if (!d.nextType(op.type) || !checkComparison(d, op, op.type) || !thirdPredicate(d, op))
     return false;

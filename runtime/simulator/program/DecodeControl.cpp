@@ -26,7 +26,8 @@ bool brx(Decoder &d) {
   if (!d.expectCount(2) || !d.source(0, Type::U32, op.a))
     return false;
   for (const ptx::LabelTable &table : d.function().tables)
-    if (table.kind == ptx::LabelTable::Branch && table.name == d.operand(1).text && d.operand(1).kind == OperandKind::Label) {
+    if (table.kind == ptx::LabelTable::Branch && table.name == d.operand(1).text &&
+        d.operand(1).kind == OperandKind::Label) {
       op.imm = static_cast<int64_t>(d.decoded().branchTables.size());
       d.decoded().branchTables.push_back(table.targets);
       return d.append(op);
@@ -61,8 +62,8 @@ bool noEffect(Decoder &d) {
 }
 
 /// One argument or result of a call: a .param variable of this body, a register, or an immediate argument.
-bool callOperand(Decoder &d, const ptx::Operand &operand, const ptx::Variable *formal, bool result, std::vector<uint32_t> &regs,
-                 FormalParameter &out) {
+bool callOperand(Decoder &d, const ptx::Operand &operand, const ptx::Variable *formal, bool result,
+                 std::vector<uint32_t> &regs, FormalParameter &out) {
   if (operand.kind == OperandKind::Variable && operand.scope == ptx::VariableScope::Function &&
       d.function().variables[operand.index].space == Space::Param) {
     out.size = static_cast<uint32_t>(d.function().variables[operand.index].size);
@@ -77,7 +78,8 @@ bool callOperand(Decoder &d, const ptx::Operand &operand, const ptx::Variable *f
       return true;
     }
   }
-  static constexpr Type byWidth[] = {Type::None, Type::B8, Type::B16, Type::None, Type::B32, Type::None, Type::None, Type::None, Type::B64};
+  static constexpr Type byWidth[] = {Type::None, Type::B8,   Type::B16,  Type::None, Type::B32,
+                                     Type::None, Type::None, Type::None, Type::B64};
   uint32_t reg = 0;
   uint8_t bytes = 0;
   Type type = formal && formal->size <= 8 ? byWidth[formal->size] : Type::B32;
@@ -102,7 +104,8 @@ bool call(Decoder &d) {
   if (at >= d.count())
     return d.error("the function to call is missing");
   const ptx::Operand &target = d.operand(at++);
-  const ptx::Operand *arguments = at < d.count() && d.operand(at).kind == OperandKind::List ? &d.operand(at++) : nullptr;
+  const ptx::Operand *arguments =
+      at < d.count() && d.operand(at).kind == OperandKind::List ? &d.operand(at++) : nullptr;
   const ptx::Operand *table = at < d.count() ? &d.operand(at++) : nullptr;
   if (at != d.count())
     return d.error("the operands of 'call' are malformed");
@@ -137,7 +140,8 @@ bool call(Decoder &d) {
       if (!d.layout().tree->functions[i].kernel && d.layout().tree->functions[i].defined)
         d.decoded().callees.push_back(i);
   }
-  size_t resultCount = results ? results->elements.size() : 0, argumentCount = arguments ? arguments->elements.size() : 0;
+  size_t resultCount = results ? results->elements.size() : 0,
+         argumentCount = arguments ? arguments->elements.size() : 0;
   if (callee && (callee->results.size() != resultCount || callee->parameters.size() != argumentCount))
     return d.error(fmt::format("'{}' takes {} arguments and gives {} results, the call has {} and {}", callee->name,
                                callee->parameters.size(), callee->results.size(), argumentCount, resultCount));
@@ -157,7 +161,8 @@ bool call(Decoder &d) {
   if (callee)
     for (size_t i = 0; i < argumentCount; ++i)
       if (site.arguments[i].size < callee->parameters[i].size)
-        return d.error(fmt::format("argument {} has {} bytes, '{}' takes {}", i, site.arguments[i].size, callee->name, callee->parameters[i].size));
+        return d.error(fmt::format("argument {} has {} bytes, '{}' takes {}", i, site.arguments[i].size, callee->name,
+                                   callee->parameters[i].size));
   for (FormalParameter &argument : site.arguments)
     if (argument.reg != ptx::none)
       argument.reg += static_cast<uint32_t>(resultRegs.size());
@@ -173,7 +178,8 @@ bool barrier(Decoder &d) {
   bool short_ = d.instruction().opcode == "bar";
   if (short_ && d.has(".warp")) {
     Op op = d.make(Opcode::WarpSync, Pipe::Other, Flow::None);
-    return (d.has(".sync") || d.error("'bar.warp' needs .sync")) && d.expectCount(1) && d.source(0, Type::B32, op.d) && d.append(op);
+    return (d.has(".sync") || d.error("'bar.warp' needs .sync")) && d.expectCount(1) && d.source(0, Type::B32, op.d) &&
+           d.append(op);
   }
   if (d.has(".cluster")) {
     if (!d.require(90, "a cluster barrier"))
@@ -209,7 +215,8 @@ bool barrier(Decoder &d) {
   if (op.variant == 9)
     return d.error("'red' needs .popc, .and or .or");
   Type type = op.variant == 0 ? Type::U32 : Type::Pred;
-  if (!d.typeOf(op.type, {type}) || !d.expectCount(3, 4) || !d.destination(0, type, op.dst) || !barrierId(d, d.operand(1), op))
+  if (!d.typeOf(op.type, {type}) || !d.expectCount(3, 4) || !d.destination(0, type, op.dst) ||
+      !barrierId(d, d.operand(1), op))
     return false;
   if (d.count() == 4) {
     op.flags |= HasCount;
@@ -240,13 +247,13 @@ bool fence(Decoder &d) {
     if (!d.has(".alias") && !d.has(".async") && !d.has(".async.global") && !d.has(".async::generic") &&
         !d.has(".tensormap::generic"))
       return d.error("this proxy is not known");
-    for (std::string_view name : {".global", ".shared::cta", ".shared::cluster", ".acquire", ".release", ".gpu", ".sys", ".cta",
-                                  ".cluster", ".sync_restrict::shared::cta", ".sync_restrict::shared::cluster"})
+    for (std::string_view name : {".global", ".shared::cta", ".shared::cluster", ".acquire", ".release", ".gpu", ".sys",
+                                  ".cta", ".cluster", ".sync_restrict::shared::cta", ".sync_restrict::shared::cluster"})
       d.has(name);
     return d.append(op);
   }
-  for (std::string_view name : {".sc", ".acq_rel", ".acquire", ".release", ".mbarrier_init", ".sync_restrict::shared::cta",
-                                ".sync_restrict::shared::cluster"})
+  for (std::string_view name : {".sc", ".acq_rel", ".acquire", ".release", ".mbarrier_init",
+                                ".sync_restrict::shared::cta", ".sync_restrict::shared::cluster"})
     d.has(name);
   if (d.has(".cta"))
     op.variant = static_cast<uint8_t>(FenceKind::Block);

@@ -21,7 +21,8 @@ bool pack(Decoder &d) {
     return false;
   if (!narrow && !d.expectCount(3))
     return false;
-  return d.destination(0, Type::B32, op.dst) && d.source(1, Type::S32, op.a) && d.source(2, Type::S32, op.b) && d.append(op);
+  return d.destination(0, Type::B32, op.dst) && d.source(1, Type::S32, op.a) && d.source(2, Type::S32, op.b) &&
+         d.append(op);
 }
 
 /// Two sources into a pair: a becomes the upper half.
@@ -50,15 +51,25 @@ bool cvt(Decoder &d) {
   if (d.has(".pack"))
     return pack(d);
   Op op = d.make(Opcode::Cvt, Pipe::Alu, Flow::Compute);
-  op.rounding = d.rounding({{".rni", Rounding::RNI}, {".rzi", Rounding::RZI}, {".rmi", Rounding::RMI}, {".rpi", Rounding::RPI},
-                            {".rna", Rounding::RNA}, {".rn", Rounding::RN}, {".rz", Rounding::RZ}, {".rm", Rounding::RM},
+  op.rounding = d.rounding({{".rni", Rounding::RNI},
+                            {".rzi", Rounding::RZI},
+                            {".rmi", Rounding::RMI},
+                            {".rpi", Rounding::RPI},
+                            {".rna", Rounding::RNA},
+                            {".rn", Rounding::RN},
+                            {".rz", Rounding::RZ},
+                            {".rm", Rounding::RM},
                             {".rp", Rounding::RP}});
-  op.flags = (d.has(".ftz") ? Ftz : 0) | (d.has(".sat") ? Sat : 0) | (d.has(".relu") ? Relu : 0) | (d.has(".satfinite") ? Satfinite : 0);
+  op.flags = (d.has(".ftz") ? Ftz : 0) | (d.has(".sat") ? Sat : 0) | (d.has(".relu") ? Relu : 0) |
+             (d.has(".satfinite") ? Satfinite : 0);
   if (!d.nextType(op.type) || !d.nextType(op.type2))
     return false;
   Type to = op.type, from = op.type2;
   bool roundsToInteger = op.rounding >= Rounding::RNI && op.rounding <= Rounding::RPI;
-  auto missing = [&] { return d.error(fmt::format("cvt from {} to {} does not exist in this form", ptx::toString(from), ptx::toString(to))); };
+  auto missing = [&] {
+    return d.error(
+        fmt::format("cvt from {} to {} does not exist in this form", ptx::toString(from), ptx::toString(to)));
+  };
   if (isPair(to) && (d.count() == 3 || from == Type::F32))
     return convertPair(d, op);
   if (isNarrowPair(to) || isNarrowPair(from)) {
@@ -76,7 +87,8 @@ bool cvt(Decoder &d) {
     return missing();
   bool toFloat = ptx::isFloat(to), fromFloat = ptx::isFloat(from);
   if (to == Type::TF32) {
-    if (from != Type::F32 || (op.rounding != Rounding::RNA && op.rounding != Rounding::RN && op.rounding != Rounding::RZ))
+    if (from != Type::F32 ||
+        (op.rounding != Rounding::RNA && op.rounding != Rounding::RN && op.rounding != Rounding::RZ))
       return missing();
     if (op.rounding != Rounding::RNA && !d.require(90, "conversion to tf32 with .rn or .rz"))
       return false;
@@ -151,7 +163,8 @@ bool isspacep(Decoder &d) {
     op.space = Space::Shared;
   else if (!space(d, op.space))
     return false;
-  return d.expectCount(2) && d.predicateDestination(d.operand(0), op.dst) && d.source(1, Type::B64, op.a) && d.append(op);
+  return d.expectCount(2) && d.predicateDestination(d.operand(0), op.dst) && d.source(1, Type::B64, op.a) &&
+         d.append(op);
 }
 
 } // namespace

@@ -19,7 +19,8 @@ bool finish(Decoder &d, Op op, size_t sources) {
 }
 
 bool ieeeRounding(Decoder &d, Op &op) {
-  op.rounding = d.rounding({{".rn", Rounding::RN}, {".rz", Rounding::RZ}, {".rm", Rounding::RM}, {".rp", Rounding::RP}});
+  op.rounding =
+      d.rounding({{".rn", Rounding::RN}, {".rz", Rounding::RZ}, {".rm", Rounding::RM}, {".rp", Rounding::RP}});
   return op.rounding != Rounding::None;
 }
 
@@ -54,7 +55,8 @@ bool addSubMul(Decoder &d, Opcode code) {
 bool fma(Decoder &d) {
   Op op = d.make(Opcode::FFma, Pipe::Fma, Flow::Compute);
   bool hasRounding = ieeeRounding(d, op);
-  op.flags = (d.has(".ftz") ? Ftz : 0) | (d.has(".sat") ? Sat : 0) | (d.has(".oob") ? Oob : 0) | (d.has(".relu") ? Relu : 0);
+  op.flags =
+      (d.has(".ftz") ? Ftz : 0) | (d.has(".sat") ? Sat : 0) | (d.has(".oob") ? Oob : 0) | (d.has(".relu") ? Relu : 0);
   if (!floatType(d, op) || !checkQualifiers(d, op))
     return false;
   if (!hasRounding)
@@ -92,7 +94,8 @@ bool absNeg(Decoder &d, Opcode code) {
 
 bool minMax(Decoder &d, Opcode code) {
   Op op = d.make(code, Pipe::Alu, Flow::Compute);
-  op.flags = (d.has(".ftz") ? Ftz : 0) | (d.has(".NaN") ? NanFlag : 0) | (d.has(".xorsign") ? XorSign : 0) | (d.has(".abs") ? AbsFlag : 0);
+  op.flags = (d.has(".ftz") ? Ftz : 0) | (d.has(".NaN") ? NanFlag : 0) | (d.has(".xorsign") ? XorSign : 0) |
+             (d.has(".abs") ? AbsFlag : 0);
   if (!floatType(d, op) || !checkQualifiers(d, op))
     return false;
   if ((op.flags & XorSign) && !(op.flags & AbsFlag))
@@ -154,8 +157,12 @@ bool rootOrReciprocal(Decoder &d) {
 
 bool approximate(Decoder &d) {
   std::string_view name = d.instruction().opcode;
-  Opcode code = name == "rsqrt" ? Opcode::FRsqrt : name == "sin" ? Opcode::FSin : name == "cos" ? Opcode::FCos
-              : name == "lg2" ? Opcode::FLg2 : name == "ex2" ? Opcode::FEx2 : Opcode::FTanh;
+  Opcode code = name == "rsqrt" ? Opcode::FRsqrt
+                : name == "sin" ? Opcode::FSin
+                : name == "cos" ? Opcode::FCos
+                : name == "lg2" ? Opcode::FLg2
+                : name == "ex2" ? Opcode::FEx2
+                                : Opcode::FTanh;
   Op op = d.make(code, Pipe::Mufu, Flow::Compute);
   if (!d.has(".approx"))
     return d.error(fmt::format("'{}' needs .approx", name));
@@ -163,10 +170,10 @@ bool approximate(Decoder &d) {
   if (!floatType(d, op))
     return false;
   bool half = isHalf(op.type), ftz = op.flags & Ftz;
-  bool fits = op.type == Type::F32 ? code != Opcode::FTanh || !ftz
-            : op.type == Type::F64 ? code == Opcode::FRsqrt
-            : code == Opcode::FTanh ? !ftz
-            : code == Opcode::FEx2 && (isBfloat(op.type) == ftz);
+  bool fits = op.type == Type::F32    ? code != Opcode::FTanh || !ftz
+              : op.type == Type::F64  ? code == Opcode::FRsqrt
+              : code == Opcode::FTanh ? !ftz
+                                      : code == Opcode::FEx2 && (isBfloat(op.type) == ftz);
   if (!fits)
     return d.error(fmt::format("this form of '{}' does not exist", name));
   if (half && isBfloat(op.type) && !d.require(90, "this instruction on bf16"))
@@ -181,15 +188,16 @@ bool copysign(Decoder &d) {
 
 bool testp(Decoder &d) {
   Op op = d.make(Opcode::Testp, Pipe::Alu, Flow::Compute);
-  static constexpr std::string_view kinds[] = {".finite", ".infinite", ".number", ".notanumber", ".normal", ".subnormal"};
+  static constexpr std::string_view kinds[] = {".finite",     ".infinite", ".number",
+                                               ".notanumber", ".normal",   ".subnormal"};
   bool found = false;
   for (uint8_t i = 0; i < 6 && !found; ++i)
     if ((found = d.has(kinds[i])))
       op.variant = i;
   if (!found)
     return d.error("'testp' needs the kind of number");
-  return d.typeOf(op.type, {Type::F32, Type::F64}) && d.expectCount(2) && d.predicateDestination(d.operand(0), op.dst) &&
-         d.source(1, op.type, op.a) && d.append(op);
+  return d.typeOf(op.type, {Type::F32, Type::F64}) && d.expectCount(2) &&
+         d.predicateDestination(d.operand(0), op.dst) && d.source(1, op.type, op.a) && d.append(op);
 }
 
 } // namespace

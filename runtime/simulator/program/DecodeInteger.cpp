@@ -53,7 +53,8 @@ bool addSub(Decoder &d) {
   bool subtract = d.instruction().opcode == "sub";
   bool carryOut = d.has(".cc"), sat = d.has(".sat");
   Type type;
-  if (!d.typeOf(type, {Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64, Type::U16x2, Type::S16x2, Type::B32, Type::B64}))
+  if (!d.typeOf(type, {Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64, Type::U16x2, Type::S16x2,
+                       Type::B32, Type::B64}))
     return false;
   if (carryOut && ptx::sizeOf(type) < 4)
     return d.error(".cc needs a 32- or 64-bit type");
@@ -61,7 +62,10 @@ bool addSub(Decoder &d) {
     return d.error("this type is not possible here");
   if (sat && type != Type::S32)
     return d.error(".sat is possible for .s32 only");
-  Op op = d.make(carryOut ? (subtract ? Opcode::SubCC : Opcode::AddCC) : subtract ? Opcode::Sub : Opcode::Add, Pipe::Alu, Flow::Compute);
+  Op op = d.make(carryOut   ? (subtract ? Opcode::SubCC : Opcode::AddCC)
+                 : subtract ? Opcode::Sub
+                            : Opcode::Add,
+                 Pipe::Alu, Flow::Compute);
   op.type = type;
   op.flags = sat ? Sat : 0;
   return finish(d, op, type, {type, type});
@@ -135,7 +139,10 @@ bool mul24(Decoder &d) {
     return false;
   if (sat && type != Type::S32)
     return d.error(".sat is possible for .s32 only");
-  Op op = d.make(add ? (lo ? Opcode::Mad24Lo : Opcode::Mad24Hi) : lo ? Opcode::Mul24Lo : Opcode::Mul24Hi, Pipe::Fma, Flow::Compute);
+  Op op = d.make(add  ? (lo ? Opcode::Mad24Lo : Opcode::Mad24Hi)
+                 : lo ? Opcode::Mul24Lo
+                      : Opcode::Mul24Hi,
+                 Pipe::Fma, Flow::Compute);
   op.type = type;
   op.flags = sat ? Sat : 0;
   return add ? finish(d, op, type, {type, type, type}) : finish(d, op, type, {type, type});
@@ -269,7 +276,11 @@ bool dotProduct(Decoder &d) {
 
 bool logic(Decoder &d) {
   std::string_view name = d.instruction().opcode;
-  Opcode code = name == "and" ? Opcode::And : name == "or" ? Opcode::Or : name == "xor" ? Opcode::Xor : name == "not" ? Opcode::Not : Opcode::CNot;
+  Opcode code = name == "and"   ? Opcode::And
+                : name == "or"  ? Opcode::Or
+                : name == "xor" ? Opcode::Xor
+                : name == "not" ? Opcode::Not
+                                : Opcode::CNot;
   bool one = code == Opcode::Not || code == Opcode::CNot;
   Type type;
   if (!d.nextType(type))
@@ -318,7 +329,8 @@ bool lop3(Decoder &d) {
   } else if (!d.destination(0, type, op.dst)) {
     return false;
   }
-  if (!d.source(1, type, op.a) || !d.source(2, type, op.b) || !d.source(3, type, op.c) || !d.immediate(d.operand(4), op.imm, "the table"))
+  if (!d.source(1, type, op.a) || !d.source(2, type, op.b) || !d.source(3, type, op.c) ||
+      !d.immediate(d.operand(4), op.imm, "the table"))
     return false;
   if (op.imm < 0 || op.imm > 255)
     return d.error("the table must be 0 to 255");

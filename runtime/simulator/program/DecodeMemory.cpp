@@ -22,7 +22,8 @@ bool stateSpace(Decoder &d, Op &op) {
   return true;
 }
 
-/// .weak, .volatile, .relaxed.scope …: all are executed in order here; what matters is whether other blocks are awaited.
+/// .weak, .volatile, .relaxed.scope …: all are executed in order here; what matters is whether other blocks are
+/// awaited.
 bool ordering(Decoder &d, Op &op) {
   d.has(".weak");
   d.has(".mmio");
@@ -51,8 +52,8 @@ bool vectorSize(Decoder &d, Op &op) {
 }
 
 bool accessType(Decoder &d, Op &op) {
-  if (!d.typeOf(op.type, {Type::B8, Type::B16, Type::B32, Type::B64, Type::B128, Type::U8, Type::U16, Type::U32, Type::U64,
-                          Type::S8, Type::S16, Type::S32, Type::S64, Type::F32, Type::F64}))
+  if (!d.typeOf(op.type, {Type::B8, Type::B16, Type::B32, Type::B64, Type::B128, Type::U8, Type::U16, Type::U32,
+                          Type::U64, Type::S8, Type::S16, Type::S32, Type::S64, Type::F32, Type::F64}))
     return false;
   unsigned bytes = ptx::sizeOf(op.type) * op.vector;
   if (bytes > 32 || (bytes == 32 && (!d.require(100, "an access of 32 bytes") || op.space == Space::Shared)))
@@ -182,7 +183,8 @@ bool checkAtomicType(Decoder &d, const Op &op, bool reduction) {
   bool fits = false;
   switch (kind) {
   case AtomicKind::Add:
-    fits = t == Type::U32 || t == Type::S32 || t == Type::U64 || t == Type::S64 || t == Type::F32 || t == Type::F64 || half;
+    fits = t == Type::U32 || t == Type::S32 || t == Type::U64 || t == Type::S64 || t == Type::F32 || t == Type::F64 ||
+           half;
     break;
   case AtomicKind::Min:
   case AtomicKind::Max:

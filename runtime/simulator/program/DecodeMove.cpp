@@ -30,7 +30,8 @@ bool packParts(Decoder &d, Op op) {
   if ((parts != 2 && parts != 4) || size % parts || size / parts < 1)
     return d.error(fmt::format("{} cannot be packed from {} parts", ptx::toString(op.type), parts));
   unsigned part = size / static_cast<unsigned>(parts);
-  static constexpr Type byWidth[] = {Type::None, Type::B8, Type::B16, Type::None, Type::B32, Type::None, Type::None, Type::None, Type::B64};
+  static constexpr Type byWidth[] = {Type::None, Type::B8,   Type::B16,  Type::None, Type::B32,
+                                     Type::None, Type::None, Type::None, Type::B64};
   std::vector<uint32_t> sources;
   for (const ptx::Operand &element : vector.elements) {
     uint32_t reg = 0;
@@ -59,7 +60,8 @@ bool unpackParts(Decoder &d, Op op) {
   if ((parts != 2 && parts != 4) || size % parts)
     return d.error(fmt::format("{} cannot be unpacked to {} parts", ptx::toString(op.type), parts));
   unsigned part = size / static_cast<unsigned>(parts);
-  static constexpr Type byWidth[] = {Type::None, Type::B8, Type::B16, Type::None, Type::B32, Type::None, Type::None, Type::None, Type::B64};
+  static constexpr Type byWidth[] = {Type::None, Type::B8,   Type::B16,  Type::None, Type::B32,
+                                     Type::None, Type::None, Type::None, Type::B64};
   std::vector<uint32_t> results;
   op.registerBytes = static_cast<uint8_t>(part);
   for (const ptx::Operand &element : vector.elements) {

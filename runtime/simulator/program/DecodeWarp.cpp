@@ -9,7 +9,8 @@ namespace {
 using ptx::OperandKind;
 
 bool needSync(Decoder &d) {
-  return d.has(".sync") || d.error(fmt::format("'{}' needs .sync on every supported architecture", d.instruction().opcode));
+  return d.has(".sync") ||
+         d.error(fmt::format("'{}' needs .sync on every supported architecture", d.instruction().opcode));
 }
 
 /// d or d|p.
@@ -48,8 +49,9 @@ bool vote(Decoder &d) {
   if (!found)
     return d.error("'vote' needs .all, .any, .uni or .ballot");
   bool ballot = op.variant == static_cast<uint8_t>(VoteMode::Ballot), negated = false;
-  if (!d.typeOf(op.type, {ballot ? Type::B32 : Type::Pred}) || !d.expectCount(3) || !d.destination(0, op.type, op.dst) ||
-      !d.predicateSource(d.operand(1), op.a, negated) || !d.source(2, Type::B32, op.d))
+  if (!d.typeOf(op.type, {ballot ? Type::B32 : Type::Pred}) || !d.expectCount(3) ||
+      !d.destination(0, op.type, op.dst) || !d.predicateSource(d.operand(1), op.a, negated) ||
+      !d.source(2, Type::B32, op.d))
     return false;
   op.flags = negated ? NegatePredicate : 0;
   return d.append(op);
@@ -64,7 +66,8 @@ bool match(Decoder &d) {
     return false;
   if (!op.variant && d.operand(0).kind == OperandKind::Pair)
     return d.error("'match.any' has no predicate");
-  return resultPair(d, Type::B32, op, false) && d.source(1, op.type, op.a) && d.source(2, Type::B32, op.d) && d.append(op);
+  return resultPair(d, Type::B32, op, false) && d.source(1, op.type, op.a) && d.source(2, Type::B32, op.d) &&
+         d.append(op);
 }
 
 bool redux(Decoder &d) {
@@ -86,8 +89,8 @@ bool redux(Decoder &d) {
     return d.error("'redux' on f32 knows .min and .max, on sm_100a");
   if (op.flags && op.type != Type::F32)
     return d.error(".abs and .NaN go with .f32");
-  return d.expectCount(3) && d.destination(0, op.type, op.dst) && d.source(1, op.type, op.a) && d.source(2, Type::B32, op.d) &&
-         d.append(op);
+  return d.expectCount(3) && d.destination(0, op.type, op.dst) && d.source(1, op.type, op.a) &&
+         d.source(2, Type::B32, op.d) && d.append(op);
 }
 
 bool activemask(Decoder &d) {
@@ -101,7 +104,8 @@ bool elect(Decoder &d) {
          d.source(1, Type::B32, op.d) && d.append(op);
 }
 
-bool registers(Decoder &d, const ptx::Operand &operand, size_t expected, Type type, std::vector<uint32_t> &out, bool results) {
+bool registers(Decoder &d, const ptx::Operand &operand, size_t expected, Type type, std::vector<uint32_t> &out,
+               bool results) {
   auto elements = d.elements(operand);
   if (elements.size() != expected)
     return d.error(fmt::format("{} registers are needed, got {}", expected, elements.size()));
@@ -116,7 +120,8 @@ bool registers(Decoder &d, const ptx::Operand &operand, size_t expected, Type ty
 
 bool needSyncAligned(Decoder &d, Op &op) {
   op.flags |= Aligned;
-  return (d.has(".sync") && d.has(".aligned")) || d.error(fmt::format("'{}' needs .sync.aligned", d.instruction().opcode));
+  return (d.has(".sync") && d.has(".aligned")) ||
+         d.error(fmt::format("'{}' needs .sync.aligned", d.instruction().opcode));
 }
 
 bool ldmatrix(Decoder &d) {
@@ -163,11 +168,11 @@ struct MmaForm {
 };
 
 constexpr MmaForm mmaForms[] = {
-    {".m16n8k8", MmaShape::K8, Type::F16, 2, 1, 75},   {".m16n8k16", MmaShape::K16, Type::F16, 4, 2, 80},
-    {".m16n8k8", MmaShape::K8, Type::BF16, 2, 1, 80},  {".m16n8k16", MmaShape::K16, Type::BF16, 4, 2, 80},
-    {".m16n8k4", MmaShape::K4, Type::TF32, 2, 1, 80},  {".m16n8k8", MmaShape::K8, Type::TF32, 4, 2, 80},
-    {".m16n8k16", MmaShape::K16, Type::S8, 2, 1, 80},  {".m16n8k32", MmaShape::K32, Type::S8, 4, 2, 80},
-    {".m16n8k16", MmaShape::K16, Type::U8, 2, 1, 80},  {".m16n8k32", MmaShape::K32, Type::U8, 4, 2, 80},
+    {".m16n8k8", MmaShape::K8, Type::F16, 2, 1, 75},    {".m16n8k16", MmaShape::K16, Type::F16, 4, 2, 80},
+    {".m16n8k8", MmaShape::K8, Type::BF16, 2, 1, 80},   {".m16n8k16", MmaShape::K16, Type::BF16, 4, 2, 80},
+    {".m16n8k4", MmaShape::K4, Type::TF32, 2, 1, 80},   {".m16n8k8", MmaShape::K8, Type::TF32, 4, 2, 80},
+    {".m16n8k16", MmaShape::K16, Type::S8, 2, 1, 80},   {".m16n8k32", MmaShape::K32, Type::S8, 4, 2, 80},
+    {".m16n8k16", MmaShape::K16, Type::U8, 2, 1, 80},   {".m16n8k32", MmaShape::K32, Type::U8, 4, 2, 80},
     {".m16n8k16", MmaShape::K16, Type::E4M3, 2, 1, 89}, {".m16n8k32", MmaShape::K32, Type::E4M3, 4, 2, 89},
     {".m16n8k16", MmaShape::K16, Type::E5M2, 2, 1, 89}, {".m16n8k32", MmaShape::K32, Type::E5M2, 4, 2, 89},
 };
@@ -197,7 +202,8 @@ bool mma(Decoder &d) {
   if (!d.require(form->sm, "this 'mma'"))
     return false;
   bool integer = op.type == Type::S8 || op.type == Type::U8, narrow = op.type == Type::E4M3 || op.type == Type::E5M2;
-  bool mayDiffer = integer ? bType == Type::S8 || bType == Type::U8 : narrow && (bType == Type::E4M3 || bType == Type::E5M2);
+  bool mayDiffer =
+      integer ? bType == Type::S8 || bType == Type::U8 : narrow && (bType == Type::E4M3 || bType == Type::E5M2);
   if (bType != op.type && !mayDiffer)
     return d.error("the types of A and B do not go together");
   bool half = op.type == Type::F16 || narrow;

@@ -28,7 +28,8 @@ struct ConstantPool {
 /// Decodes the instructions of one function, one at a time. Methods that can fail return false after error().
 class Decoder {
 public:
-  Decoder(const ModuleLayout &layout, Program &program, uint32_t functionIndex, const std::vector<uint64_t> &sharedOffsets);
+  Decoder(const ModuleLayout &layout, Program &program, uint32_t functionIndex,
+          const std::vector<uint64_t> &sharedOffsets);
 
   /// Decodes the whole function into program.functions[functionIndex].
   Status run();
@@ -76,13 +77,16 @@ public:
   /// for .param.
   bool address(const ptx::Operand &operand, Op &op) { return address(operand, op, op.a); }
   bool address(const ptx::Operand &operand, Op &op, uint32_t &reg);
-  uint32_t constant(uint8_t bytes, uint64_t low, uint64_t high = 0) { return constantBit | pool_.get(bytes, low, high); }
+  uint32_t constant(uint8_t bytes, uint64_t low, uint64_t high = 0) {
+    return constantBit | pool_.get(bytes, low, high);
+  }
   uint32_t temporary(Type type, std::string name);
   void list(Op &op, std::vector<uint32_t> results, std::vector<uint32_t> sources);
 
   /// A draft op with the guard and source of the instruction at hand and without operands.
   Op make(Opcode code, Pipe pipe, Flow flow) const;
-  /// Appends a draft. Operands come first: source() itself may append ops that compute an address or a special register.
+  /// Appends a draft. Operands come first: source() itself may append ops that compute an address or a special
+  /// register.
   bool append(const Op &op);
   /// The label that an operand names, as instruction index.
   bool label(const ptx::Operand &operand, uint32_t &instructionIndex);
@@ -138,6 +142,7 @@ bool specialRegister(std::string_view name, uint8_t &number);
 void placeJoins(DecodedFunction &function);
 
 /// Liveness, then byte offsets for all virtual registers; fills constants, frameBytes, pressure and undefined slots.
-Status placeRegisters(DecodedFunction &function, const std::vector<VirtualRegister> &registers, const ConstantPool &pool);
+Status placeRegisters(DecodedFunction &function, const std::vector<VirtualRegister> &registers,
+                      const ConstantPool &pool);
 
 } // namespace tessera::sim::program

@@ -24,24 +24,140 @@ using Handler = const Op *(*)(machine::Warp &, const Op &);
 /// What an op does; `type` and the other fields complete it.
 enum class Opcode : uint16_t {
   // Integer and logic.
-  Add, Sub, AddCC, AddC, SubCC, SubC, MulLo, MulHi, MulWide, MadLo, MadHi, MadWide, MadLoCC, MadHiCC, MadCLo, MadCHi,
-  Mul24Lo, Mul24Hi, Mad24Lo, Mad24Hi, Sad, Div, Rem, Abs, Neg, Min, Max, Popc, Clz, Bfind, Brev, Bfe, Bfi, Fns, Szext, Bmsk,
-  Dp4a, Dp2a, And, Or, Xor, Not, CNot, Lop3, Shl, Shr, ShfL, ShfR, Prmt,
+  Add,
+  Sub,
+  AddCC,
+  AddC,
+  SubCC,
+  SubC,
+  MulLo,
+  MulHi,
+  MulWide,
+  MadLo,
+  MadHi,
+  MadWide,
+  MadLoCC,
+  MadHiCC,
+  MadCLo,
+  MadCHi,
+  Mul24Lo,
+  Mul24Hi,
+  Mad24Lo,
+  Mad24Hi,
+  Sad,
+  Div,
+  Rem,
+  Abs,
+  Neg,
+  Min,
+  Max,
+  Popc,
+  Clz,
+  Bfind,
+  Brev,
+  Bfe,
+  Bfi,
+  Fns,
+  Szext,
+  Bmsk,
+  Dp4a,
+  Dp2a,
+  And,
+  Or,
+  Xor,
+  Not,
+  CNot,
+  Lop3,
+  Shl,
+  Shr,
+  ShfL,
+  ShfR,
+  Prmt,
   // Floating point.
-  FAdd, FSub, FMul, FFma, FDiv, FAbs, FNeg, FMin, FMax, FRcp, FSqrt, FRsqrt, FSin, FCos, FLg2, FEx2, FTanh, Copysign, Testp,
+  FAdd,
+  FSub,
+  FMul,
+  FFma,
+  FDiv,
+  FAbs,
+  FNeg,
+  FMin,
+  FMax,
+  FRcp,
+  FSqrt,
+  FRsqrt,
+  FSin,
+  FCos,
+  FLg2,
+  FEx2,
+  FTanh,
+  Copysign,
+  Testp,
   // Selection, comparison, moves, conversions.
-  Set, Setp, Selp, Slct, Mov, MovFrame, MovSpecial, Pack, Unpack, Cvt, CvtPack, PredLogic,
-  Cvta, IsSpacep,
+  Set,
+  Setp,
+  Selp,
+  Slct,
+  Mov,
+  MovFrame,
+  MovSpecial,
+  Pack,
+  Unpack,
+  Cvt,
+  CvtPack,
+  PredLogic,
+  Cvta,
+  IsSpacep,
   // Memory.
-  Ld, St, LdParam, Prefetch, Atom, Red,
-  CpAsync, CpAsyncCommit, CpAsyncWait, CpAsyncWaitAll,
+  Ld,
+  St,
+  LdParam,
+  Prefetch,
+  Atom,
+  Red,
+  CpAsync,
+  CpAsyncCommit,
+  CpAsyncWait,
+  CpAsyncWaitAll,
   // Warp and matrix.
-  Shfl, Vote, Match, Redux, ActiveMask, Elect, Ldmatrix, Stmatrix, Movmatrix, Mma, WarpSync,
+  Shfl,
+  Vote,
+  Match,
+  Redux,
+  ActiveMask,
+  Elect,
+  Ldmatrix,
+  Stmatrix,
+  Movmatrix,
+  Mma,
+  WarpSync,
   // Block and control.
-  BarSync, BarArrive, BarRed, Fence, Bra, BrxIdx, Call, CallIndirect, Return, Exit, Trap, Brkpt, Nanosleep, Join, Nop,
-  Printf, AssertFail,
+  BarSync,
+  BarArrive,
+  BarRed,
+  Fence,
+  Bra,
+  BrxIdx,
+  Call,
+  CallIndirect,
+  Return,
+  Exit,
+  Trap,
+  Brkpt,
+  Nanosleep,
+  Join,
+  Nop,
+  Printf,
+  AssertFail,
   // mbarrier.
-  MbarInit, MbarInval, MbarArrive, MbarTestWait, MbarExpectTx, MbarCompleteTx, MbarPendingCount, CpAsyncMbarArrive,
+  MbarInit,
+  MbarInval,
+  MbarArrive,
+  MbarTestWait,
+  MbarExpectTx,
+  MbarCompleteTx,
+  MbarPendingCount,
+  CpAsyncMbarArrive,
 };
 
 enum class Rounding : uint8_t { None, RN, RZ, RM, RP, RNA, RNI, RZI, RMI, RPI, RS };
@@ -53,33 +169,33 @@ enum class BoolOp : uint8_t { None, And, Or, Xor };
 enum Flag : uint32_t {
   Ftz = 1 << 0,
   Sat = 1 << 1,
-  NanFlag = 1 << 2,    ///< .NaN
-  AbsFlag = 1 << 3,    ///< .abs
-  XorSign = 1 << 4,    ///< .xorsign
+  NanFlag = 1 << 2, ///< .NaN
+  AbsFlag = 1 << 3, ///< .abs
+  XorSign = 1 << 4, ///< .xorsign
   Relu = 1 << 5,
   Approx = 1 << 6,
   Full = 1 << 7,
-  Wrap = 1 << 8,       ///< shf.wrap (else clamp)
-  ShiftAmount = 1 << 9,///< bfind.shiftamt
+  Wrap = 1 << 8,             ///< shf.wrap (else clamp)
+  ShiftAmount = 1 << 9,      ///< bfind.shiftamt
   NegatePredicate = 1 << 10, ///< the source predicate is !p
-  Oob = 1 << 11,       ///< fma.oob
-  SecondSigned = 1 << 12, ///< dp4a: b is signed
-  High = 1 << 13,      ///< dp2a.hi, mma layouts
-  Aligned = 1 << 14,   ///< .aligned: the whole warp must be converged
-  Uniform = 1 << 15,   ///< bra.uni, call.uni
+  Oob = 1 << 11,             ///< fma.oob
+  SecondSigned = 1 << 12,    ///< dp4a: b is signed
+  High = 1 << 13,            ///< dp2a.hi, mma layouts
+  Aligned = 1 << 14,         ///< .aligned: the whole warp must be converged
+  Uniform = 1 << 15,         ///< bra.uni, call.uni
   Volatile = 1 << 16,
   Trans = 1 << 17,
   Satfinite = 1 << 18,
   Noftz = 1 << 19,
-  ToSpace = 1 << 20,   ///< cvta.to
-  AddressIs32 = 1 << 21, ///< the address register has 32 bits
-  FrameBase = 1 << 22, ///< the address is relative to the local frame
+  ToSpace = 1 << 20,      ///< cvta.to
+  AddressIs32 = 1 << 21,  ///< the address register has 32 bits
+  FrameBase = 1 << 22,    ///< the address is relative to the local frame
   IgnoreSource = 1 << 23, ///< cp.async with an ignore-src predicate
   HasSourceSize = 1 << 24,
-  HasCount = 1 << 25,  ///< barrier with a thread count; vote etc. otherwise unused
+  HasCount = 1 << 25,    ///< barrier with a thread count; vote etc. otherwise unused
   ShiftedMode = 1 << 26, ///< bmsk.wrap
-  Ordered = 1 << 27,   ///< acquire, release or volatile: other blocks may be waited for
-  Synthetic = 1 << 28, ///< added by the decoder; not an instruction of the text
+  Ordered = 1 << 27,     ///< acquire, release or volatile: other blocks may be waited for
+  Synthetic = 1 << 28,   ///< added by the decoder; not an instruction of the text
 };
 
 /// How the checked interpreter derives the definedness of the results.
@@ -95,7 +211,7 @@ enum class Flow : uint8_t {
 /// virtual register numbers, or constantBit | constant number. Unused fields are `unusedRegister` and then 0, which
 /// holds zeros.
 struct alignas(64) Op {
-  Handler run = nullptr;  ///< resolves the guard, then body
+  Handler run = nullptr; ///< resolves the guard, then body
   Handler body = nullptr;
   uint32_t dst, dst2, a, b, c, d;
   uint32_t guard;
@@ -109,16 +225,16 @@ struct alignas(64) Op {
   Compare compare = Compare::EQ;
   BoolOp boolOp = BoolOp::None;
   Space space = Space::Generic;
-  uint8_t vector = 1;            ///< elements of ld, st; matrices of ldmatrix
-  uint8_t guardKind = 0;         ///< 0 none, 1 @p, 2 @!p
-  uint8_t registerBytes = 0;     ///< width of the data registers of ld, st, mov, cvt results
-  uint8_t sourceBytes = 0;       ///< width of the source registers
-  uint8_t variant = 0;           ///< kind within the opcode: shfl mode, vote mode, atomic operation, mma shape …
+  uint8_t vector = 1;        ///< elements of ld, st; matrices of ldmatrix
+  uint8_t guardKind = 0;     ///< 0 none, 1 @p, 2 @!p
+  uint8_t registerBytes = 0; ///< width of the data registers of ld, st, mov, cvt results
+  uint8_t sourceBytes = 0;   ///< width of the source registers
+  uint8_t variant = 0;       ///< kind within the opcode: shfl mode, vote mode, atomic operation, mma shape …
   Flow flow = Flow::Handler;
   Pipe pipe = Pipe::Other;
   uint8_t extResults = 0, extSources = 0;
-  uint32_t instruction = 0;      ///< index into Program::instructions
-  uint32_t join = ptx::none;     ///< branches: index of the reconvergence op in the function, none: at exit
+  uint32_t instruction = 0;  ///< index into Program::instructions
+  uint32_t join = ptx::none; ///< branches: index of the reconvergence op in the function, none: at exit
 };
 
 constexpr uint32_t constantBit = 1u << 31;

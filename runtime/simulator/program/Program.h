@@ -29,8 +29,8 @@ struct VirtualRegister {
 /// A parameter or result of a function, where the call finds it.
 struct FormalParameter {
   uint32_t size = 0;
-  uint32_t frameOffset = 0;        ///< in the local frame (.param)
-  uint32_t reg = ptx::none;        ///< frame offset of the register (.reg), else none
+  uint32_t frameOffset = 0; ///< in the local frame (.param)
+  uint32_t reg = ptx::none; ///< frame offset of the register (.reg), else none
   uint8_t registerBytes = 0;
 };
 
@@ -49,12 +49,12 @@ struct DecodedFunction {
   std::vector<std::vector<uint32_t>> branchTables; ///< op indices of brx.idx
   std::vector<CallSite> calls;
   std::vector<FormalParameter> parameters, results;
-  std::vector<std::byte> constants;     ///< first bytes of every frame: zeros, then broadcast immediates
-  uint32_t frameBytes = 0;              ///< constants and registers
+  std::vector<std::byte> constants; ///< first bytes of every frame: zeros, then broadcast immediates
+  uint32_t frameBytes = 0;          ///< constants and registers
   std::vector<std::pair<uint32_t, uint32_t>> undefinedSlots; ///< (offset, bytes) that may be read before written
-  std::vector<std::string> slotNames;   ///< by offset / 64: a register that lives there, for reports
-  uint32_t localBytes = 0;              ///< .local and .param variables of one activation
-  uint32_t registerPressure = 0;        ///< peak of live 32-bit registers
+  std::vector<std::string> slotNames; ///< by offset / 64: a register that lives there, for reports
+  uint32_t localBytes = 0;            ///< .local and .param variables of one activation
+  uint32_t registerPressure = 0;      ///< peak of live 32-bit registers
   std::vector<uint32_t> callees;
   uint32_t firstInstruction = 0, instructionCount = 0; ///< in Program::instructions
 };
@@ -68,13 +68,13 @@ struct PlacedVariable {
 struct DecodedKernel {
   KernelInfo info;
   uint32_t function = 0;
-  uint32_t sharedBase = 0;       ///< first address of shared memory on this architecture
-  uint32_t staticSharedEnd = 0;  ///< address after the static variables
-  uint32_t dynamicSharedBase = 0;///< address of the .extern .shared arrays
+  uint32_t sharedBase = 0;        ///< first address of shared memory on this architecture
+  uint32_t staticSharedEnd = 0;   ///< address after the static variables
+  uint32_t dynamicSharedBase = 0; ///< address of the .extern .shared arrays
   std::vector<PlacedVariable> shared;
-  uint32_t localBytes = 0;       ///< per thread, callees included
+  uint32_t localBytes = 0; ///< per thread, callees included
   bool recursive = false;
-  bool orderSensitive = false;   ///< blocks communicate: run them in order on one thread
+  bool orderSensitive = false; ///< blocks communicate: run them in order on one thread
 };
 
 struct Program {

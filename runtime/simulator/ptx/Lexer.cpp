@@ -45,7 +45,9 @@ public:
 
 private:
   char peek(size_t ahead = 0) const { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
-  Status error(std::string what) const { return Status(Code::CompileError, fmt::format("PTX line {}: {}", line_, what)); }
+  Status error(std::string what) const {
+    return Status(Code::CompileError, fmt::format("PTX line {}: {}", line_, what));
+  }
 
   Status skipBlank() {
     while (at_ < source_.size()) {
@@ -107,7 +109,8 @@ private:
       for (std::string_view candidate : pairs)
         isPair |= candidate == pair;
       if (!isPair && singles.find(c) == std::string_view::npos)
-        return error(fmt::format("character with code {} does not belong to PTX", static_cast<unsigned>(static_cast<unsigned char>(c))));
+        return error(fmt::format("character with code {} does not belong to PTX",
+                                 static_cast<unsigned>(static_cast<unsigned char>(c))));
       at_ += isPair ? 2 : 1;
     }
     token.text = source_.substr(start, at_ - start);
@@ -133,7 +136,8 @@ private:
         ++end;
       bool hexadecimal = peek() == '0' && (peek(1) == 'x' || peek(1) == 'X' || peek(1) == 'b' || peek(1) == 'B');
       char stop = source_[end];
-      if (!hexadecimal && ((stop == '.' && !isLetter(end + 1 < source_.size() ? source_[end + 1] : ' ')) || stop == 'e' || stop == 'E'))
+      if (!hexadecimal &&
+          ((stop == '.' && !isLetter(end + 1 < source_.size() ? source_[end + 1] : ' ')) || stop == 'e' || stop == 'E'))
         return decimalFloat(token);
       int base = 10;
       if (hexadecimal) {
@@ -144,7 +148,8 @@ private:
       }
       size_t first = at_;
       for (int digit; (digit = digitValue(peek())) < base; ++at_) {
-        unsigned __int128 wide = static_cast<unsigned __int128>(token.value) * static_cast<unsigned>(base) + static_cast<unsigned>(digit);
+        unsigned __int128 wide =
+            static_cast<unsigned __int128>(token.value) * static_cast<unsigned>(base) + static_cast<unsigned>(digit);
         if (wide >> 64)
           return error(fmt::format("integer {} does not fit 64 bits", source_.substr(start, at_ - start + 1)));
         token.value = static_cast<uint64_t>(wide);

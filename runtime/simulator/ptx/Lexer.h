@@ -13,8 +13,8 @@ enum class TokenKind : uint8_t {
   Identifier, ///< name, register or opcode: [a-zA-Z_$%][a-zA-Z0-9_$]*
   Dotted,     ///< directive or qualifier with its dot and "::" parts: .f32, .shared::cta, .L2::128B, .16
   Integer,
-  Float32,    ///< bits of a single (0f…)
-  Float64,    ///< bits of a double (0d… or decimal)
+  Float32, ///< bits of a single (0f…)
+  Float64, ///< bits of a double (0d… or decimal)
   String,
   Punctuation, ///< one character, or one of == != <= >= << >> && ||
   End,

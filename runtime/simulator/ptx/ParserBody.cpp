@@ -179,7 +179,8 @@ bool Parser::instruction(Function &function) {
     LocalSymbol symbol;
     if (!expectName(name, "a predicate"))
       return false;
-    if (!findRegister(function, name, symbol) || !symbol.isRegister || function.registers[symbol.index].type != Type::Pred)
+    if (!findRegister(function, name, symbol) || !symbol.isRegister ||
+        function.registers[symbol.index].type != Type::Pred)
       return fail(result.line, fmt::format("'{}' is not a predicate register", name));
     result.guard = symbol.index;
   }
@@ -281,7 +282,8 @@ bool Parser::identifierOperand(Function &function, Operand &out) {
     out.kind = symbol.isRegister ? OperandKind::Register : OperandKind::Variable;
     if (symbol.isRegister && symbol.width > 1) {
       static constexpr std::string_view components = "xyzwrgba";
-      size_t component = peek().kind == TokenKind::Dotted && peek().text.size() == 2 ? components.find(peek().text[1]) : 99;
+      size_t component =
+          peek().kind == TokenKind::Dotted && peek().text.size() == 2 ? components.find(peek().text[1]) : 99;
       if (component > 7) { // the whole vector
         out.kind = OperandKind::Vector;
         for (unsigned i = 0; i < symbol.width; ++i) {

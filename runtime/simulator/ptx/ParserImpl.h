@@ -76,10 +76,12 @@ private:
   void skipLine();
   bool variableDeclaration(Space space, bool external, std::vector<Variable> &out, bool module);
   bool initializer(Variable &variable, Type type, unsigned elements, const std::vector<uint64_t> &extents);
-  bool initializerLevel(Variable &variable, Type type, const std::vector<uint64_t> &extents, size_t level, uint64_t base);
+  bool initializerLevel(Variable &variable, Type type, const std::vector<uint64_t> &extents, size_t level,
+                        uint64_t base);
   bool initializerElement(Variable &variable, Type type, uint64_t offset);
   bool function(bool kernel);
-  bool parameterList(std::vector<Variable> &out, std::vector<uint32_t> &registers, Function &owner, VariableScope scope);
+  bool parameterList(std::vector<Variable> &out, std::vector<uint32_t> &registers, Function &owner,
+                     VariableScope scope);
   bool performanceDirective(Function &function, bool &found);
   bool threeNumbers(std::array<uint32_t, 3> &out);
 

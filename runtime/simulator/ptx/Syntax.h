@@ -24,7 +24,7 @@ struct Register {
 
 /// Part of an initialiser that is an address: written at load, when addresses are known.
 struct Relocation {
-  uint32_t offset = 0;   ///< into the variable
+  uint32_t offset = 0; ///< into the variable
   uint32_t size = 8;
   std::string symbol;
   int64_t addend = 0;
@@ -38,7 +38,7 @@ struct Variable {
   std::string name;
   Space space = Space::Global;
   uint32_t alignment = 1;
-  uint64_t size = 0;          ///< bytes; 0 for an .extern array without extent
+  uint64_t size = 0; ///< bytes; 0 for an .extern array without extent
   bool external = false;
   bool unsizedArray = false;
   std::vector<uint8_t> initial; ///< empty, or `size` bytes
@@ -47,19 +47,19 @@ struct Variable {
 };
 
 enum class OperandKind : uint8_t {
-  Register,     ///< `index`
-  Integer,      ///< `value`
-  Float32,      ///< bits in `value`
-  Float64,      ///< bits in `value`
-  Special,      ///< special register `text`, e.g. "%tid.x"
-  Variable,     ///< address of variable `index` in `scope` plus `value`
-  Function,     ///< address of function `index`
-  Label,        ///< instruction index in `index`, or, for tables of labels and prototypes, `text`
-  Vector,       ///< {elements}
-  Address,      ///< [elements[0] + value]; further elements are coordinates
-  Pair,         ///< elements[0] | elements[1]
-  List,         ///< (elements) of a call
-  Sink,         ///< _
+  Register, ///< `index`
+  Integer,  ///< `value`
+  Float32,  ///< bits in `value`
+  Float64,  ///< bits in `value`
+  Special,  ///< special register `text`, e.g. "%tid.x"
+  Variable, ///< address of variable `index` in `scope` plus `value`
+  Function, ///< address of function `index`
+  Label,    ///< instruction index in `index`, or, for tables of labels and prototypes, `text`
+  Vector,   ///< {elements}
+  Address,  ///< [elements[0] + value]; further elements are coordinates
+  Pair,     ///< elements[0] | elements[1]
+  List,     ///< (elements) of a call
+  Sink,     ///< _
 };
 
 enum class VariableScope : uint8_t { Module, Function, Parameter, Result };
@@ -76,8 +76,8 @@ struct Operand {
 
 struct Instruction {
   uint32_t line = 0;
-  std::string_view text;                   ///< into the source, from guard to before ';'
-  uint32_t guard = none;                   ///< predicate register
+  std::string_view text; ///< into the source, from guard to before ';'
+  uint32_t guard = none; ///< predicate register
   bool guardNegated = false;
   std::string_view opcode;
   std::vector<std::string_view> modifiers; ///< with dots
@@ -96,9 +96,9 @@ struct Function {
   bool kernel = false;
   bool defined = false;
   uint32_t line = 0;
-  std::vector<Variable> parameters, results;  ///< .param or .reg (then `registers` too)
+  std::vector<Variable> parameters, results;                 ///< .param or .reg (then `registers` too)
   std::vector<uint32_t> parameterRegisters, resultRegisters; ///< for .reg parameters, else none
-  std::vector<Variable> variables;            ///< .local, .shared, .param in the body
+  std::vector<Variable> variables;                           ///< .local, .shared, .param in the body
   std::vector<Register> registers;
   std::vector<Instruction> body;
   std::vector<LabelTable> tables;

@@ -1,3 +1,4 @@
+// Every constraint of attn.attention, each violated once.
 // RUN: tessera-opt %s -split-input-file -verify-diagnostics
 
 func.func @attention_c1(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xf16>, %v: tensor<?x?x?x64xbf16>) {

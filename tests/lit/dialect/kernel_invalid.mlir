@@ -1,3 +1,4 @@
+// Every constraint of the kernel ops, each violated once.
 // RUN: tessera-opt %s -split-input-file -verify-diagnostics
 
 !global = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>

@@ -1,3 +1,4 @@
+// Every constraint of tiles in shared memory, each violated once.
 // RUN: tessera-opt %s -split-input-file -verify-diagnostics
 
 func.func @stage_c1(%r: !attn.shared<2 x 16 x 64 x bf16>, %i: index) {

@@ -37,6 +37,8 @@ func.func @tiles(%q: !global, %lse: !rows, %i: index, %scores: tensor<32x16xf32>
   %warp = attn.any %grown : tensor<32xi1>
   // CHECK: attn.any %{{.*}} block : tensor<32xi1>
   %block = attn.any %grown block : tensor<32xi1>
+  // CHECK: attn.any %{{.*}} thread : tensor<32xi1>
+  %thread = attn.any %grown thread : tensor<32xi1>
   // CHECK: attn.tile_store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : tensor<32x64xbf16>, memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>
   attn.tile_store %tile, %q[%i, %i, %i] : tensor<32x64xbf16>, !global
   // CHECK: attn.tile_store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : tensor<32xf32>, memref<?x?x?xf32, strided<[?, ?, ?]>>

@@ -1,3 +1,4 @@
+// Every constraint of the tile ops, each violated once.
 // RUN: tessera-opt %s -split-input-file -verify-diagnostics
 
 func.func @tile_load_c1(%g: memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>, %i: index) {
@@ -156,4 +157,34 @@ func.func @any_c1(%s: tensor<32xf32>) {
   // expected-error @below {{any_c1: the condition is a tile of i1, got 'tensor<32xf32>'}}
   %r = attn.any %s : tensor<32xf32>
   return
+}
+
+// -----
+
+func.func @any_c2(%c: tensor<32xi1>) {
+  // expected-error @below {{any_c2: block and thread exclude each other}}
+  %r = attn.any %c block thread : tensor<32xi1>
+  return
+}
+
+// -----
+
+func.func @any_c3(%c: tensor<32xi1>, %s: tensor<32x32xf32>, %m: tensor<32xf32>) -> tensor<32xf32> {
+  // expected-error @below {{any_c3: with thread, the result is only the condition of branches of elementwise ops, got scf.if}}
+  %any = attn.any %c thread : tensor<32xi1>
+  %r = scf.if %any -> tensor<32xf32> {
+    %max = attn.row_max %s : tensor<32x32xf32> -> tensor<32xf32>
+    scf.yield %max : tensor<32xf32>
+  } else {
+    scf.yield %m : tensor<32xf32>
+  }
+  return %r : tensor<32xf32>
+}
+
+// -----
+
+func.func @any_c3_not_a_branch(%c: tensor<32xi1>) -> i1 {
+  // expected-error @below {{any_c3: with thread, the result is only the condition of branches of elementwise ops, got func.return}}
+  %any = attn.any %c thread : tensor<32xi1>
+  return %any : i1
 }

@@ -1,3 +1,4 @@
+// What attn-relax-rescale leaves alone, and why.
 // RUN: tessera-opt %s -split-input-file --attn-relax-rescale -verify-diagnostics
 
 !global = memref<?x?x?x16xbf16, strided<[?, ?, ?, 1]>>

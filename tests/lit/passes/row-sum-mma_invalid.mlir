@@ -1,3 +1,4 @@
+// What attn-row-sum-mma leaves alone, and why.
 // RUN: tessera-opt %s --attn-row-sum-mma -verify-diagnostics | FileCheck %s
 
 !global = memref<?x?x?x16xf32, strided<[?, ?, ?, 1]>>

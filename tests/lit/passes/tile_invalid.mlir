@@ -1,3 +1,4 @@
+// What attn-tile refuses, and why.
 // RUN: tessera-opt %s -split-input-file --attn-tile -verify-diagnostics
 
 module attributes {attn.schedule = #attn.schedule<"v1:q32,kv16,w2,s1,every,add,qsmem,online">, attn.target = #attn.target<"sm_80">, attn.access_bytes = 16 : i64} {

@@ -75,10 +75,12 @@ TEST_F(SimulatorThreads, DestroyingWhileOthersCallIsAnErrorNotACrash) {
   CUfunction function = kernel(Minimal, "nothing");
   CUstream handle = stream();
   std::atomic<bool> stop{false};
+  std::atomic<int> running{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
       ASSERT_EQ(cuCtxSetCurrent(own), CUDA_SUCCESS);
+      ++running;
       while (!stop) {
         CUresult result = launch(function, handle);
         EXPECT_TRUE(result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_HANDLE ||
@@ -90,7 +92,9 @@ TEST_F(SimulatorThreads, DestroyingWhileOthersCallIsAnErrorNotACrash) {
       }
     });
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (running < 3)
+    std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(cuCtxDestroy(own), CUDA_SUCCESS);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   stop = true;

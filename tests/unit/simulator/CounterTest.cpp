@@ -21,7 +21,10 @@ LaunchReport count(const std::string &body, uint32_t threads = 32, Dim3 grid = {
   expectClean(report);
   return report;
 }
-std::string strided(int bytes) { return "mul.wide.u32 %o, %lane, " + std::to_string(bytes) + "; add.u64 %o, %o, %in; cvt.u32.u64 %x9, %o; mul.lo.u32 %x1, %lane, " + std::to_string(bytes) + ";"; }
+std::string strided(int bytes) {
+  return "mul.wide.u32 %o, %lane, " + std::to_string(bytes) +
+         "; add.u64 %o, %o, %in; cvt.u32.u64 %x9, %o; mul.lo.u32 %x1, %lane, " + std::to_string(bytes) + ";";
+}
 } // namespace
 
 TEST(SimulatorCounters, GlobalSectorsShowCoalescing) {
@@ -37,7 +40,8 @@ TEST(SimulatorCounters, GlobalSectorsShowCoalescing) {
 TEST(SimulatorCounters, SharedWavefrontsShowBankConflicts) {
   auto waves = [](int stride, const char *access) {
     auto c = count(strided(stride) + access).counters;
-    return std::pair(c.sharedLoads.wavefronts + c.ldmatrix.wavefronts + c.sharedStores.wavefronts, c.sharedLoads.ideal + c.ldmatrix.ideal + c.sharedStores.ideal);
+    return std::pair(c.sharedLoads.wavefronts + c.ldmatrix.wavefronts + c.sharedStores.wavefronts,
+                     c.sharedLoads.ideal + c.ldmatrix.ideal + c.sharedStores.ideal);
   };
   using P = std::pair<uint64_t, uint64_t>;
   EXPECT_EQ(waves(4, "ld.shared.u32 %x2, [%x1];"), P(1, 1));
@@ -60,7 +64,8 @@ L: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%x1,%
   add.u32 %x5, %x5, 1;
   setp.lt.u32 %p1, %x5, 10;
   bar.sync 0;
-  @%p1 bra L;)", 64, {3, 1, 1});
+  @%p1 bra L;)",
+                         64, {3, 1, 1});
   EXPECT_EQ(r.counters.mmaInstructions, 10u * 6);
   EXPECT_EQ(r.counters.mmaFlops, 10u * 6 * 4096);
   EXPECT_EQ(r.counters.ex2, 60u);

@@ -8,7 +8,8 @@ using namespace tessera::sim;
 using namespace tessera::sim::test;
 
 namespace {
-void expectError(const std::string &instruction, std::string_view part, std::string_view target = "sm_80", std::string_view profile = "a100") {
+void expectError(const std::string &instruction, std::string_view part, std::string_view target = "sm_80",
+                 std::string_view profile = "a100") {
   std::string error = instructionError(instruction, target, profile);
   EXPECT_NE(error.find(part), std::string::npos) << instruction << " gave: " << error;
 }
@@ -75,32 +76,42 @@ TEST(SimulatorFrontEnd, OperandsAreChecked) {
   expectError("atom.global.add.b32 %r1, [%d1], %r2;", "operation");
   expectError("shfl.bfly.b32 %r1, %r2, 1, 31;", ".sync");
   expectError("fma.f32 %f1, %f2, %f3, %f4;", "rounding");
-  expectError("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4};", "4 registers");
+  expectError(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4};",
+      "4 registers");
 }
 
 TEST(SimulatorFrontEnd, ArchitectureAndVersionLimits) {
   expectError("elect.sync %r1|%p1, -1;", "sm_90");
   expectError("cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", "sm_89");
-  EXPECT_NE(loadError(header("sm_90a") + ".visible .entry k() { ret; }", "a100").find("does not run on"), std::string::npos);
-  EXPECT_NE(loadError(header("sm_90a") + ".visible .entry k() { ret; }", "b200").find("does not run on"), std::string::npos);
+  EXPECT_NE(loadError(header("sm_90a") + ".visible .entry k() { ret; }", "a100").find("does not run on"),
+            std::string::npos);
+  EXPECT_NE(loadError(header("sm_90a") + ".visible .entry k() { ret; }", "b200").find("does not run on"),
+            std::string::npos);
   EXPECT_EQ(loadError(header("sm_80") + ".visible .entry k() { ret; }", "b200"), "");
-  EXPECT_NE(loadError(header("sm_potato") + ".visible .entry k() { ret; }").find("not an architecture"), std::string::npos);
+  EXPECT_NE(loadError(header("sm_potato") + ".visible .entry k() { ret; }").find("not an architecture"),
+            std::string::npos);
 }
 
 TEST(SimulatorFrontEnd, ModuleLevelErrors) {
   EXPECT_NE(loadError("").find(".version"), std::string::npos);
   EXPECT_NE(loadError(".version 8.0").find(".target"), std::string::npos);
-  EXPECT_NE(loadError(header() + ".extern .func g(); .visible .entry k() { call g; ret; }").find("'g' is not defined"), std::string::npos);
-  EXPECT_NE(loadError(header() + ".extern .global .u32 g; .visible .entry k() { ret; }").find(".extern"), std::string::npos);
+  EXPECT_NE(loadError(header() + ".extern .func g(); .visible .entry k() { call g; ret; }").find("'g' is not defined"),
+            std::string::npos);
+  EXPECT_NE(loadError(header() + ".extern .global .u32 g; .visible .entry k() { ret; }").find(".extern"),
+            std::string::npos);
   EXPECT_NE(loadError(header() + ".global .u32 g[2] = {1,2,3};").find("more initial values"), std::string::npos);
   EXPECT_NE(loadError(header() + ".global .u32 g; .global .u32 g;").find("twice"), std::string::npos);
   EXPECT_NE(loadError(header() + ".global .b8 g[99999999999999];").find("extent"), std::string::npos);
-  EXPECT_NE(loadError(header() + ".visible .entry k() { .reg .b32 %r<99999999999>; ret; }").find("registers"), std::string::npos);
+  EXPECT_NE(loadError(header() + ".visible .entry k() { .reg .b32 %r<99999999999>; ret; }").find("registers"),
+            std::string::npos);
   EXPECT_NE(loadError(header() + ".visible .entry k() { L: L: ret; }").find("defined twice"), std::string::npos);
-  EXPECT_NE(loadError(header() + ".visible .entry k() { .reg .b32 a; .reg .f32 a; ret; }").find("twice"), std::string::npos);
+  EXPECT_NE(loadError(header() + ".visible .entry k() { .reg .b32 a; .reg .f32 a; ret; }").find("twice"),
+            std::string::npos);
   EXPECT_NE(loadError(header() + ".visible .entry k() { ret;").find("not closed"), std::string::npos);
   EXPECT_NE(loadError(header() + "/* never closed").find("comment"), std::string::npos);
-  EXPECT_NE(loadError(header() + ".visible .entry k() { mov.u32 %r, 1/0; }").find("division by zero"), std::string::npos);
+  EXPECT_NE(loadError(header() + ".visible .entry k() { mov.u32 %r, 1/0; }").find("division by zero"),
+            std::string::npos);
 }
 
 TEST(SimulatorFrontEnd, EveryTruncationIsAnErrorAndNoCrash) {
@@ -121,21 +132,28 @@ TEST(SimulatorFrontEnd, GarbageIsSurvived) {
     for (int edits = 1 + static_cast<int>(random() % 4); edits; --edits) {
       size_t at = random() % text.size();
       switch (random() % 3) {
-      case 0: text[at] = alphabet[random() % alphabet.size()]; break;
-      case 1: text.erase(at, 1 + random() % 8); break;
-      default: text.insert(at, text.substr(random() % text.size(), random() % 24)); break;
+      case 0:
+        text[at] = alphabet[random() % alphabet.size()];
+        break;
+      case 1:
+        text.erase(at, 1 + random() % 8);
+        break;
+      default:
+        text.insert(at, text.substr(random() % text.size(), random() % 24));
+        break;
       }
     }
     (void)loadError(text);
   }
   std::string nested = header() + ".global .u32 g = " + std::string(100000, '(') + "1";
   EXPECT_NE(loadError(nested).find("nested"), std::string::npos);
-  EXPECT_NE(loadError(header() + ".visible .entry k() { add.u32 " + std::string(100000, '{')).find("nested"), std::string::npos);
+  EXPECT_NE(loadError(header() + ".visible .entry k() { add.u32 " + std::string(100000, '{')).find("nested"),
+            std::string::npos);
 }
 
 TEST(SimulatorFrontEnd, FormsOfRealCompilers) {
   EXPECT_EQ(loadError(header() + R"(
-.file 1 "/tmp/x.cu"
+.file 1 "x.cu"
 .section .debug_str { .b8 1,2,3
 .b64 .debug_abbrev }
 .weak .func w () { ret; }
@@ -159,7 +177,8 @@ LBB:
   .loc 1 7 3, function_name $L__info, inlined_at 1 4 2
   exit;
 }
-)"), "");
+)"),
+            "");
 }
 
 TEST(SimulatorFrontEnd, RegisterEstimateFollowsPressure) {
@@ -169,8 +188,10 @@ TEST(SimulatorFrontEnd, RegisterEstimateFollowsPressure) {
   for (int i = 0; i < 100; ++i)
     body += fmt::format("st.global.u32 [%d1+{}], %r{};\n", 4 * i, i);
   GlobalMemory memory(1 << 20);
-  auto module = Module::load(header() + ".visible .entry k(.param .u64 p) { .reg .b32 %r<100>; .reg .b64 %d<2>; ld.param.u64 %d1, [p];\n" + body + "ret; }",
-                             device(), memory);
+  auto module = Module::load(
+      header() + ".visible .entry k(.param .u64 p) { .reg .b32 %r<100>; .reg .b64 %d<2>; ld.param.u64 %d1, [p];\n" +
+          body + "ret; }",
+      device(), memory);
   ASSERT_TRUE(module.ok()) << module.status().text();
   EXPECT_GE((*module)->kernels()[0].registersPerThread, 102u);
   EXPECT_LE((*module)->kernels()[0].registersPerThread, 120u);

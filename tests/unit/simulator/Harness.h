@@ -4,8 +4,8 @@
 #include "runtime/simulator/Machine.h"
 
 #include <bit>
-#include <cstring>
 #include <cstdint>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <initializer_list>
 #include <memory>
@@ -77,19 +77,21 @@ inline void expectClean(const LaunchReport &report) {
 /// `shape` gives the widths: results ':' sources, '2' '4' '8' bytes or 'p' for a predicate, e.g. "4p:44".
 /// Returns per case the results. `target` above sm_80 runs on a matching device.
 std::vector<std::vector<uint64_t>> evaluate(const std::string &text, std::string_view shape,
-                                            const std::vector<std::vector<uint64_t>> &cases, std::string_view target = "sm_80",
-                                            Options options = {});
+                                            const std::vector<std::vector<uint64_t>> &cases,
+                                            std::string_view target = "sm_80", Options options = {});
 
 /// evaluate() with one result per case, compared.
 struct Case {
   std::vector<uint64_t> sources;
   uint64_t expected;
 };
-void expectResults(const std::string &text, std::string_view shape, const std::vector<Case> &cases, std::string_view target = "sm_80");
+void expectResults(const std::string &text, std::string_view shape, const std::vector<Case> &cases,
+                   std::string_view target = "sm_80");
 
 /// Load error of `ptx`, "" when it loads.
 std::string loadError(const std::string &ptx, std::string_view profile = "a100");
 /// The same for one instruction in a kernel with the usual registers (%r .b32, %f .f32, %d .b64, %h .b16, %p .pred).
-std::string instructionError(const std::string &instruction, std::string_view target = "sm_80", std::string_view profile = "a100");
+std::string instructionError(const std::string &instruction, std::string_view target = "sm_80",
+                             std::string_view profile = "a100");
 
 } // namespace tessera::sim::test

@@ -5,8 +5,10 @@ using namespace tessera::sim::test;
 
 TEST(SimulatorInteger, AddSubWrapAndSaturate) {
   expectResults("add.u32 %d, %a, %b;", "4:44", {{{0xffffffff, 1}, 0}, {{2, 3}, 5}});
-  expectResults("add.sat.s32 %d, %a, %b;", "4:44", {{{0x7fffffff, 1}, 0x7fffffff}, {{0x80000000, 0xffffffff}, 0x80000000}, {{5, 0xfffffffd}, 2}});
-  expectResults("sub.sat.s32 %d, %a, %b;", "4:44", {{{0x80000000, 1}, 0x80000000}, {{0x7fffffff, 0xffffffff}, 0x7fffffff}});
+  expectResults("add.sat.s32 %d, %a, %b;", "4:44",
+                {{{0x7fffffff, 1}, 0x7fffffff}, {{0x80000000, 0xffffffff}, 0x80000000}, {{5, 0xfffffffd}, 2}});
+  expectResults("sub.sat.s32 %d, %a, %b;", "4:44",
+                {{{0x80000000, 1}, 0x80000000}, {{0x7fffffff, 0xffffffff}, 0x7fffffff}});
   expectResults("sub.u16 %d, %a, %b;", "2:22", {{{0, 1}, 0xffff}});
   expectResults("add.s64 %d, %a, %b;", "8:88", {{{~0ull, 2}, 1}, {{0x7fffffffffffffff, 1}, 0x8000000000000000}});
   expectResults("add.u16x2 %d, %a, %b;", "4:44", {{{0xffff0001, 0x00010002}, 0x00000003}}, "sm_90");
@@ -24,7 +26,8 @@ TEST(SimulatorInteger, CarryChainsOver128Bits) {
 
 TEST(SimulatorInteger, Products) {
   expectResults("mul.lo.s32 %d, %a, %b;", "4:44", {{{0x10001, 0x10001}, 0x20001}});
-  expectResults("mul.hi.s32 %d, %a, %b;", "4:44", {{{0xffffffff, 2}, 0xffffffff}, {{0x80000000, 0x80000000}, 0x40000000}});
+  expectResults("mul.hi.s32 %d, %a, %b;", "4:44",
+                {{{0xffffffff, 2}, 0xffffffff}, {{0x80000000, 0x80000000}, 0x40000000}});
   expectResults("mul.hi.u32 %d, %a, %b;", "4:44", {{{0xffffffff, 2}, 1}});
   expectResults("mul.hi.u64 %d, %a, %b;", "8:88", {{{~0ull, ~0ull}, ~0ull - 1}});
   expectResults("mul.hi.s64 %d, %a, %b;", "8:88", {{{~0ull, ~0ull}, 0}});
@@ -70,15 +73,33 @@ TEST(SimulatorInteger, BitCounts) {
   expectResults("bfind.s32 %d, %a;", "4:4", {{{0xffffffff}, 0xffffffff}, {{0xfffffffe}, 0}, {{0x40000000}, 30}});
   expectResults("bfind.shiftamt.u32 %d, %a;", "4:4", {{{1}, 31}, {{0x80000000}, 0}, {{0}, 0xffffffff}});
   expectResults("bfind.s64 %d, %a;", "4:8", {{{1ull << 40}, 40}});
-  expectResults("fns.b32 %d, %a, %b, %c;", "4:444", {{{0xf0, 0, 1}, 4}, {{0xf0, 4, 2}, 5}, {{0xf0, 7, 0xffffffff}, 7}, {{0xf0, 4, 0}, 4}, {{0xf0, 0, 9}, 0xffffffff}});
+  expectResults("fns.b32 %d, %a, %b, %c;", "4:444",
+                {{{0xf0, 0, 1}, 4},
+                 {{0xf0, 4, 2}, 5},
+                 {{0xf0, 7, 0xffffffff}, 7},
+                 {{0xf0, 4, 0}, 4},
+                 {{0xf0, 0, 9}, 0xffffffff}});
 }
 
 TEST(SimulatorInteger, BitFields) {
-  expectResults("bfe.u32 %d, %a, %b, %c;", "4:444", {{{0x12345678, 8, 8}, 0x56}, {{0xffffffff, 28, 16}, 0xf}, {{0xffffffff, 40, 4}, 0}, {{0xffffffff, 0, 0}, 0}, {{0xdeadbeef, 0, 32}, 0xdeadbeef}});
-  expectResults("bfe.s32 %d, %a, %b, %c;", "4:444", {{{0x0000ff00, 8, 8}, 0xffffffff}, {{0x80000000, 28, 16}, 0xfffffff8}, {{0x80000000, 40, 4}, 0xffffffff}, {{0x80000000, 0, 0}, 0}});
+  expectResults("bfe.u32 %d, %a, %b, %c;", "4:444",
+                {{{0x12345678, 8, 8}, 0x56},
+                 {{0xffffffff, 28, 16}, 0xf},
+                 {{0xffffffff, 40, 4}, 0},
+                 {{0xffffffff, 0, 0}, 0},
+                 {{0xdeadbeef, 0, 32}, 0xdeadbeef}});
+  expectResults("bfe.s32 %d, %a, %b, %c;", "4:444",
+                {{{0x0000ff00, 8, 8}, 0xffffffff},
+                 {{0x80000000, 28, 16}, 0xfffffff8},
+                 {{0x80000000, 40, 4}, 0xffffffff},
+                 {{0x80000000, 0, 0}, 0}});
   expectResults("bfe.u64 %d, %a, %b, %c;", "8:844", {{{0x123456789abcdef0, 32, 16}, 0x5678}});
   expectResults("bfe.s64 %d, %a, %b, %c;", "8:844", {{{0x00f0000000000000, 52, 4}, ~0ull}});
-  expectResults("bfi.b32 %d, %a, %b, %c, %e;", "4:4444", {{{0xff, 0, 8, 4}, 0xf00}, {{0xff, 0x12345678, 40, 4}, 0x12345678}, {{0xabcd, 0xffffffff, 0, 0}, 0xffffffff}, {{0x55, 0xffffffff, 28, 8}, 0x5fffffff}});
+  expectResults("bfi.b32 %d, %a, %b, %c, %e;", "4:4444",
+                {{{0xff, 0, 8, 4}, 0xf00},
+                 {{0xff, 0x12345678, 40, 4}, 0x12345678},
+                 {{0xabcd, 0xffffffff, 0, 0}, 0xffffffff},
+                 {{0x55, 0xffffffff, 28, 8}, 0x5fffffff}});
   expectResults("bfi.b64 %d, %a, %b, %c, %e;", "8:8844", {{{0x3, 0, 62, 2}, 3ull << 62}});
   expectResults("szext.clamp.s32 %d, %a, %b;", "4:44", {{{0xff, 8}, 0xffffffff}, {{0xff, 40}, 0xff}, {{0xff, 0}, 0}});
   expectResults("szext.wrap.u32 %d, %a, %b;", "4:44", {{{0xfff, 40}, 0xff}});
@@ -92,7 +113,8 @@ TEST(SimulatorInteger, LogicAndTables) {
   expectResults("cnot.b32 %d, %a;", "4:4", {{{0}, 1}, {{5}, 0}});
   expectResults("lop3.b32 %d, %a, %b, %c, 0x96;", "4:444", {{{0xf0, 0xcc, 0xaa}, 0x96}});
   expectResults("lop3.b32 %d, %a, %b, %c, 0xe8;", "4:444", {{{0xf0, 0xcc, 0xaa}, 0xe8}});
-  auto both = evaluate("lop3.or.b32 %d|%q, %a, %b, %c, 0x80, %e;", "4p:444p", {{0xf0, 0xcc, 0xaa, 0}, {1, 2, 4, 0}, {1, 2, 4, 1}}, "sm_80");
+  auto both = evaluate("lop3.or.b32 %d|%q, %a, %b, %c, 0x80, %e;", "4p:444p",
+                       {{0xf0, 0xcc, 0xaa, 0}, {1, 2, 4, 0}, {1, 2, 4, 1}}, "sm_80");
   EXPECT_EQ(both[0], (std::vector<uint64_t>{0x80, 1}));
   EXPECT_EQ(both[1], (std::vector<uint64_t>{0, 0}));
   EXPECT_EQ(both[2], (std::vector<uint64_t>{0, 1}));
@@ -106,14 +128,19 @@ TEST(SimulatorInteger, ShiftsClampAndWrap) {
   expectResults("shr.u32 %d, %a, %b;", "4:44", {{{0x80000000, 31}, 1}, {{0x80000000, 32}, 0}});
   expectResults("shr.s32 %d, %a, %b;", "4:44", {{{0x80000000, 31}, 0xffffffff}, {{0x80000000, 99}, 0xffffffff}});
   expectResults("shr.s64 %d, %a, %b;", "8:84", {{{1ull << 63, 63}, ~0ull}, {{1ull << 63, 64}, ~0ull}});
-  expectResults("shf.l.wrap.b32 %d, %a, %b, %c;", "4:444", {{{0x80000000, 1, 1}, 3}, {{0x12345678, 0x9abcdef0, 32}, 0x9abcdef0}});
-  expectResults("shf.l.clamp.b32 %d, %a, %b, %c;", "4:444", {{{0x12345678, 0x9abcdef0, 32}, 0x12345678}, {{0x12345678, 0x9abcdef0, 99}, 0x12345678}});
+  expectResults("shf.l.wrap.b32 %d, %a, %b, %c;", "4:444",
+                {{{0x80000000, 1, 1}, 3}, {{0x12345678, 0x9abcdef0, 32}, 0x9abcdef0}});
+  expectResults("shf.l.clamp.b32 %d, %a, %b, %c;", "4:444",
+                {{{0x12345678, 0x9abcdef0, 32}, 0x12345678}, {{0x12345678, 0x9abcdef0, 99}, 0x12345678}});
   expectResults("shf.r.wrap.b32 %d, %a, %b, %c;", "4:444", {{{2, 1, 1}, 0x80000001}});
   expectResults("shf.r.clamp.b32 %d, %a, %b, %c;", "4:444", {{{2, 7, 32}, 7}});
 }
 
 TEST(SimulatorInteger, BytePermutesAndDotProducts) {
-  expectResults("prmt.b32 %d, %a, %b, %c;", "4:444", {{{0x33221100, 0x77665544, 0x7531}, 0x77553311}, {{0x80, 0, 0x8888}, 0xffffffff}, {{0x33221100, 0x77665544, 0x0123}, 0x00112233}});
+  expectResults("prmt.b32 %d, %a, %b, %c;", "4:444",
+                {{{0x33221100, 0x77665544, 0x7531}, 0x77553311},
+                 {{0x80, 0, 0x8888}, 0xffffffff},
+                 {{0x33221100, 0x77665544, 0x0123}, 0x00112233}});
   expectResults("prmt.b32.f4e %d, %a, %b, %c;", "4:444", {{{0x33221100, 0x77665544, 1}, 0x44332211}});
   expectResults("prmt.b32.b4e %d, %a, %b, %c;", "4:444", {{{0x33221100, 0x77665544, 1}, 0x66770011}});
   expectResults("prmt.b32.rc8 %d, %a, %b, %c;", "4:444", {{{0x33221100, 0x77665544, 2}, 0x22222222}});

@@ -17,7 +17,7 @@ uint16_t toBfloat(float x) {
 }
 
 struct Shape {
-  std::string name;          ///< m16n8k16
+  std::string name; ///< m16n8k16
   unsigned k, elementBytes, aRegs, bRegs;
 };
 
@@ -47,8 +47,9 @@ unsigned bRow(const Shape &s, unsigned lane, unsigned i) {
 }
 
 /// A (16 x k), B (k x 8) as raw elements; C and D as 32-bit words.
-std::vector<uint32_t> multiply(const Shape &s, const std::string &types, const std::vector<uint32_t> &a, const std::vector<uint32_t> &b,
-                               const std::vector<uint32_t> &c, Options options = {}, std::string_view target = "sm_80") {
+std::vector<uint32_t> multiply(const Shape &s, const std::string &types, const std::vector<uint32_t> &a,
+                               const std::vector<uint32_t> &b, const std::vector<uint32_t> &c, Options options = {},
+                               std::string_view target = "sm_80") {
   Machine machine(target == "sm_80" ? "a100" : target == "sm_89" ? "rtx4090" : "h100");
   machine.options = options;
   auto list = [](const char *name, unsigned n) {
@@ -57,20 +58,25 @@ std::vector<uint32_t> multiply(const Shape &s, const std::string &types, const s
       text += fmt::format("{}%{}{}", i ? "," : "", name, i);
     return text + "}";
   };
-  std::string ptx = header(target) + ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n.reg .b64 %in, %out, %t;\n.reg .b32 %lane;\n"
-                    ".reg .b32 %a<4>, %b<4>, %c<4>;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\nmov.u32 %lane, %laneid;\n"
-                    "mul.wide.u32 %t, %lane, 64;\nadd.u64 %in, %in, %t;\nadd.u64 %out, %out, %t;\n"
-                    "ld.global.v4.b32 {%a0,%a1,%a2,%a3}, [%in];\nld.global.v2.b32 {%b0,%b1}, [%in+16];\nld.global.v4.b32 {%c0,%c1,%c2,%c3}, [%in+32];\n";
+  std::string ptx =
+      header(target) +
+      ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n.reg .b64 %in, %out, %t;\n.reg .b32 %lane;\n"
+      ".reg .b32 %a<4>, %b<4>, %c<4>;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\nmov.u32 %lane, %laneid;\n"
+      "mul.wide.u32 %t, %lane, 64;\nadd.u64 %in, %in, %t;\nadd.u64 %out, %out, %t;\n"
+      "ld.global.v4.b32 {%a0,%a1,%a2,%a3}, [%in];\nld.global.v2.b32 {%b0,%b1}, [%in+16];\nld.global.v4.b32 "
+      "{%c0,%c1,%c2,%c3}, [%in+32];\n";
   bool halfSum = types.find(".f16.", 0) == 0;
   unsigned n = halfSum ? 2 : 4;
-  ptx += fmt::format("mma.sync.aligned.{}.row.col{} {}, {}, {}, {};\n", s.name, types, list("c", n), list("a", s.aRegs), list("b", s.bRegs), list("c", n));
+  ptx += fmt::format("mma.sync.aligned.{}.row.col{} {}, {}, {}, {};\n", s.name, types, list("c", n), list("a", s.aRegs),
+                     list("b", s.bRegs), list("c", n));
   ptx += "st.global.v4.b32 [%out], {%c0,%c1,%c2,%c3};\nret;\n}\n";
   machine.load(ptx);
   std::vector<uint32_t> in(32 * 16, 0);
   unsigned perReg = 4 / s.elementBytes;
   for (unsigned lane = 0; lane < 32; ++lane) {
     for (unsigned i = 0; i < s.aRegs * perReg; ++i)
-      in[lane * 16 + i / perReg] |= a[aRow(s, lane, i) * s.k + aColumn(s, lane, i)] << (8 * s.elementBytes * (i % perReg) % 32);
+      in[lane * 16 + i / perReg] |= a[aRow(s, lane, i) * s.k + aColumn(s, lane, i)]
+                                    << (8 * s.elementBytes * (i % perReg) % 32);
     for (unsigned i = 0; i < s.bRegs * perReg; ++i)
       in[lane * 16 + 4 + i / perReg] |= b[bRow(s, lane, i) * 8 + lane / 4] << (8 * s.elementBytes * (i % perReg) % 32);
     for (unsigned i = 0; i < 4; ++i) {
@@ -87,7 +93,8 @@ std::vector<uint32_t> multiply(const Shape &s, const std::string &types, const s
   std::vector<uint32_t> d(128);
   for (unsigned lane = 0; lane < 32; ++lane)
     for (unsigned i = 0; i < 4; ++i)
-      d[(lane / 4 + 8 * (i / 2)) * 8 + lane % 4 * 2 + (i & 1)] = halfSum ? out[lane * 16 + i / 2] >> (16 * (i & 1)) & 0xffff : out[lane * 16 + i];
+      d[(lane / 4 + 8 * (i / 2)) * 8 + lane % 4 * 2 + (i & 1)] =
+          halfSum ? out[lane * 16 + i / 2] >> (16 * (i & 1)) & 0xffff : out[lane * 16 + i];
   return d;
 }
 
@@ -123,13 +130,17 @@ TEST(SimulatorMatrix, MmaHalfAndBfloatExact) {
   for (bool bfloat : {false, true})
     for (unsigned k : {8u, 16u}) {
       Shape s{fmt::format("m16n8k{}", k), k, 2, k / 4, k / 8};
-      auto round = bfloat ? +[](float x) { return std::bit_cast<float>(uint32_t(toBfloat(x)) << 16); } : +[](float x) { return float(static_cast<_Float16>(x)); };
+      auto round = bfloat ? +[](float x) { return std::bit_cast<float>(uint32_t(toBfloat(x)) << 16); }
+                          : +[](float x) { return float(static_cast<_Float16>(x)); };
       FloatCase f(k, k, round);
-      auto element = bfloat ? +[](float x) { return uint32_t(toBfloat(x)); } : +[](float x) { return uint32_t(toHalf(x)); };
-      auto d = multiply(s, bfloat ? ".f32.bf16.bf16.f32" : ".f32.f16.f16.f32", bits(f.a, element), bits(f.b, element), bits(f.c, wordBits));
+      auto element =
+          bfloat ? +[](float x) { return uint32_t(toBfloat(x)); } : +[](float x) { return uint32_t(toHalf(x)); };
+      auto d = multiply(s, bfloat ? ".f32.bf16.bf16.f32" : ".f32.f16.f16.f32", bits(f.a, element), bits(f.b, element),
+                        bits(f.c, wordBits));
       for (unsigned m = 0; m < 16; ++m)
         for (unsigned n = 0; n < 8; ++n)
-          EXPECT_EQ(std::bit_cast<float>(d[m * 8 + n]), static_cast<float>(f.exact(m, n))) << bfloat << " k " << k << " (" << m << "," << n << ")";
+          EXPECT_EQ(std::bit_cast<float>(d[m * 8 + n]), static_cast<float>(f.exact(m, n)))
+              << bfloat << " k " << k << " (" << m << "," << n << ")";
     }
 }
 
@@ -167,7 +178,8 @@ TEST(SimulatorMatrix, MmaIntegersWrapAndSaturate) {
             x = random() & 255;
         for (uint32_t &x : c)
           x = random() & 1 ? 0x7ffffff0 : 0x80000010;
-        auto d = multiply(s, fmt::format("{}.s32.{}.s8.s32", saturate ? ".satfinite" : "", aSigned ? "s8" : "u8"), a, b, c);
+        auto d =
+            multiply(s, fmt::format("{}.s32.{}.s8.s32", saturate ? ".satfinite" : "", aSigned ? "s8" : "u8"), a, b, c);
         for (unsigned i = 0; i < 128; ++i) {
           int64_t sum = static_cast<int32_t>(c[i]);
           for (unsigned x = 0; x < k; ++x)
@@ -196,7 +208,7 @@ TEST(SimulatorMatrix, MmaSpecialValues) {
     a[0] = 0x7c00; // inf · 1 in row 0
     for (unsigned n = 0; n < 8; ++n)
       b[n] = 0x3c00;
-    b[3] = 0;      // inf · 0
+    b[3] = 0;               // inf · 0
     a[16 * 2 + 1] = 0x0001; // subnormals count
     b[8 + 1] = 0x3c00;
     c[8 * 5 + 2] = 0x7f800001;

@@ -25,43 +25,58 @@ std::string kernel(const std::string &body, const std::string &before = {}, std:
   mov.u32 %lane, %laneid;
   mul.wide.u32 %o, %thread, 4;
   add.u64 %out, %out, %o;
-)" + body + "\n  ret;\n}\n";
+)" + body +
+         "\n  ret;\n}\n";
 }
 
-std::vector<uint32_t> run(const std::string &body, const std::vector<uint32_t> &in, uint32_t threads = 32, const std::string &before = {},
-                          Options options = {}, Dim3 grid = {1, 1, 1}, size_t outputs = 0, uint32_t shared = 0) {
+std::vector<uint32_t> run(const std::string &body, const std::vector<uint32_t> &in, uint32_t threads = 32,
+                          const std::string &before = {}, Options options = {}, Dim3 grid = {1, 1, 1},
+                          size_t outputs = 0, uint32_t shared = 0) {
   Machine machine;
   machine.options = options;
   machine.load(kernel(body, before));
-  uint64_t pin = machine.upload(in), pout = machine.upload(std::vector<uint32_t>(std::max<size_t>(outputs, threads), 0xdead));
+  uint64_t pin = machine.upload(in),
+           pout = machine.upload(std::vector<uint32_t>(std::max<size_t>(outputs, threads), 0xdead));
   expectClean(machine.run(grid, {threads, 1, 1}, {pin, pout}, shared));
   return machine.download<uint32_t>(pout, std::max<size_t>(outputs, threads));
 }
 } // namespace
 
 TEST(SimulatorMemory, NarrowLoadsExtendAndNarrowStoresTruncate) {
-  auto r = run("ld.global.s8 %x1, [%in]; ld.global.u8 %x2, [%in]; ld.global.s16 %x3, [%in]; ld.global.u16 %h1, [%in+2]; cvt.u32.u16 %x4, %h1;"
-               "add.u32 %r, %x1, %x2; add.u32 %r, %r, %x3; add.u32 %r, %r, %x4; st.global.u32 [%out], %r;", {0x12348080});
+  auto r = run("ld.global.s8 %x1, [%in]; ld.global.u8 %x2, [%in]; ld.global.s16 %x3, [%in]; ld.global.u16 %h1, "
+               "[%in+2]; cvt.u32.u16 %x4, %h1;"
+               "add.u32 %r, %x1, %x2; add.u32 %r, %r, %x3; add.u32 %r, %r, %x4; st.global.u32 [%out], %r;",
+               {0x12348080});
   EXPECT_EQ(r[0], 0xffffff80u + 0x80u + 0xffff8080u + 0x1234u);
-  r = run("mov.u32 %r, 0; st.global.u32 [%out], %r; mov.u32 %r, 0x12345678; st.global.u8 [%out+1], %r; mov.u16 %h0, 0xabcd; st.global.b16 [%out+2], %h0;", {0});
+  r = run("mov.u32 %r, 0; st.global.u32 [%out], %r; mov.u32 %r, 0x12345678; st.global.u8 [%out+1], %r; mov.u16 %h0, "
+          "0xabcd; st.global.b16 [%out+2], %h0;",
+          {0});
   EXPECT_EQ(r[3], 0xabcd7800u);
-  r = run("ld.global.s32 %y1, [%in]; shr.s64 %y1, %y1, 32; cvt.u32.u64 %r, %y1; st.global.u32 [%out], %r;", {0x80000000});
+  r = run("ld.global.s32 %y1, [%in]; shr.s64 %y1, %y1, 32; cvt.u32.u64 %r, %y1; st.global.u32 [%out], %r;",
+          {0x80000000});
   EXPECT_EQ(r[0], 0xffffffffu);
 }
 
 TEST(SimulatorMemory, VectorsInEveryWidth) {
   std::vector<uint32_t> in(16);
   std::iota(in.begin(), in.end(), 1);
-  auto r = run("ld.global.v4.u32 {%x1,%x2,%x3,%x4}, [%in+16]; mad.lo.u32 %r, %x1, 1000, %x4; st.global.u32 [%out], %r;", in);
+  auto r =
+      run("ld.global.v4.u32 {%x1,%x2,%x3,%x4}, [%in+16]; mad.lo.u32 %r, %x1, 1000, %x4; st.global.u32 [%out], %r;", in);
   EXPECT_EQ(r[0], 5008u);
-  r = run("ld.global.nc.L1::no_allocate.L2::128B.v2.u64 {%y1,%y2}, [%in]; cvt.u32.u64 %r, %y2; st.global.u32 [%out], %r;", in);
+  r = run(
+      "ld.global.nc.L1::no_allocate.L2::128B.v2.u64 {%y1,%y2}, [%in]; cvt.u32.u64 %r, %y2; st.global.u32 [%out], %r;",
+      in);
   EXPECT_EQ(r[0], 3u);
   r = run("ld.global.v4.u8 {%h0,%h1,%h2,%h3}, [%in+4]; cvt.u32.u16 %r, %h0; st.global.u32 [%out], %r;", in);
   EXPECT_EQ(r[0], 2u);
-  r = run(".reg .b128 %w; ld.global.b128 %w, [%in]; mov.b128 {%y1, %y2}, %w; cvt.u32.u64 %r, %y2; st.global.u32 [%out], %r;", in);
+  r = run(".reg .b128 %w; ld.global.b128 %w, [%in]; mov.b128 {%y1, %y2}, %w; cvt.u32.u64 %r, %y2; st.global.u32 "
+          "[%out], %r;",
+          in);
   EXPECT_EQ(r[0], 3u);
-  r = run("ld.volatile.global.u32 %x1, [%in]; ld.relaxed.gpu.global.u32 %x2, [%in+4]; ld.acquire.cta.u32 %x3, [%in+8]; add.u32 %r, %x1, %x2;"
-          "add.u32 %r, %r, %x3; st.release.gpu.global.u32 [%out], %r;", in);
+  r = run("ld.volatile.global.u32 %x1, [%in]; ld.relaxed.gpu.global.u32 %x2, [%in+4]; ld.acquire.cta.u32 %x3, [%in+8]; "
+          "add.u32 %r, %x1, %x2;"
+          "add.u32 %r, %r, %x3; st.release.gpu.global.u32 [%out], %r;",
+          in);
   EXPECT_EQ(r[7], 6u);
 }
 
@@ -90,7 +105,8 @@ TEST(SimulatorMemory, GenericAddressesReachEverySpace) {
   isspacep.local %p3, %y5;
   add.u32 %r, %x1, %x2; add.u32 %r, %r, %x3; add.u32 %r, %r, %x4;
   @!%p1 mov.u32 %r, 1; @!%p2 mov.u32 %r, 2; @!%p3 mov.u32 %r, 3;
-  st.global.u32 [%out], %r;)", {100000}, 32, ".shared .b32 s[32];\n.const .u32 table[2] = {1000, 2000};\n");
+  st.global.u32 [%out], %r;)",
+               {100000}, 32, ".shared .b32 s[32];\n.const .u32 table[2] = {1000, 2000};\n");
   for (uint32_t i = 0; i < 32; ++i)
     EXPECT_EQ(r[i], i + 500 + 2000 + 100000);
 }
@@ -141,7 +157,8 @@ TEST(SimulatorMemory, InitialisersAndRelocations) {
   cvt.rzi.u32.f32 %x4, %f1;
   ld.global.u32 %x5, [zero];
   add.u32 %r, %x1, %x2; add.u32 %r, %r, %x3; add.u32 %r, %r, %x4; add.u32 %r, %r, %x5;
-  st.global.u32 [%out], %r;)", {0}, 32, R"(
+  st.global.u32 [%out], %r;)",
+               {0}, 32, R"(
 .global .u32 numbers[] = {1, 20, 300};
 .global .u64 ptr = generic(numbers)+8;
 .global .b8 bytes[4] = {-1, 7};
@@ -158,7 +175,8 @@ TEST(SimulatorMemory, SharedLayoutStaticAndDynamic) {
   mov.u32 %x1, a; mov.u32 %x2, b; mov.u32 %x3, dyn; mov.u32 %x4, %dynamic_smem_size; mov.u32 %x5, %total_smem_size;
   mad.lo.u32 %r, %x2, 100, %x1; mad.lo.u32 %r, %x3, 10000, %r;
   st.global.u32 [%out], %r; st.global.u32 [%out+4], %x4; st.global.u32 [%out+8], %x5;)",
-                      ".shared .align 4 .b8 a[5];\n.shared .align 8 .b8 b[8];\n.extern .shared .align 64 .b8 dyn[];\n.shared .b8 unused[4000];\n"));
+                      ".shared .align 4 .b8 a[5];\n.shared .align 8 .b8 b[8];\n.extern .shared .align 64 .b8 "
+                      "dyn[];\n.shared .b8 unused[4000];\n"));
   EXPECT_EQ(machine.module->kernels()[0].staticSharedBytes, 16u);
   uint64_t out = machine.upload(std::vector<uint32_t>(64));
   expectClean(machine.run({1, 1, 1}, {1, 1, 1}, {out, out}, 128));
@@ -197,9 +215,11 @@ TEST(SimulatorMemory, AsyncCopiesInEveryMode) {
   ld.shared.u32 %x5, [%x1+1544];
   mad.lo.u32 %r, %x3, 1000, %r;
   add.u32 %r, %r, %x4; add.u32 %r, %r, %x5;
-  st.global.u32 [%out], %r;)", in, 32, ".shared .align 16 .b8 s[2048];\n", options);
+  st.global.u32 [%out], %r;)",
+                 in, 32, ".shared .align 16 .b8 s[2048];\n", options);
     for (uint32_t i = 0; i < 32; ++i)
-      EXPECT_EQ(r[i], 4 * i + 2 + 1000 * (4 * i + 1) + (4 * i + 1) + (i < 8 ? 0 : 4 * i + 2)) << static_cast<int>(mode) << " lane " << i;
+      EXPECT_EQ(r[i], 4 * i + 2 + 1000 * (4 * i + 1) + (4 * i + 1) + (i < 8 ? 0 : 4 * i + 2))
+          << static_cast<int>(mode) << " lane " << i;
   }
 }
 
@@ -221,13 +241,20 @@ TEST(SimulatorMemory, AtomicsOfAllKinds) {
     const char *text;
     uint32_t start, expected;
   };
-  const Kind kinds[] = {{"atom.global.add.u32 %r, [%in], 3;", 10, 106}, {"atom.global.min.s32 %r, [%in], -5;", 10, 0xfffffffb},
-                        {"atom.global.max.u32 %r, [%in], %lane;", 10, 31}, {"atom.global.and.b32 %r, [%in], 6;", 13, 4},
-                        {"atom.global.or.b32 %r, [%in], %lane;", 32, 63}, {"atom.global.xor.b32 %r, [%in], %lane;", 5, 5},
-                        {"atom.global.exch.b32 %r, [%in], %lane;", 5, 31}, {"atom.global.cas.b32 %r, [%in], 5, 9;", 5, 9},
-                        {"atom.global.inc.u32 %r, [%in], 9;", 8, 0}, {"atom.global.dec.u32 %r, [%in], 9;", 0, 8},
-                        {"atom.global.add.f32 %r, [%in], 0f3F800000;", 0, 0x42000000}, {"atom.add.noftz.f16x2 %r, [%in], %x9;", 0, 0x54005000},
-                        {"red.global.add.u32 [%in], %lane;", 4, 500}, {"red.relaxed.gpu.global.add.f32 [%in], 0f3F000000;", 0, 0x41800000},
+  const Kind kinds[] = {{"atom.global.add.u32 %r, [%in], 3;", 10, 106},
+                        {"atom.global.min.s32 %r, [%in], -5;", 10, 0xfffffffb},
+                        {"atom.global.max.u32 %r, [%in], %lane;", 10, 31},
+                        {"atom.global.and.b32 %r, [%in], 6;", 13, 4},
+                        {"atom.global.or.b32 %r, [%in], %lane;", 32, 63},
+                        {"atom.global.xor.b32 %r, [%in], %lane;", 5, 5},
+                        {"atom.global.exch.b32 %r, [%in], %lane;", 5, 31},
+                        {"atom.global.cas.b32 %r, [%in], 5, 9;", 5, 9},
+                        {"atom.global.inc.u32 %r, [%in], 9;", 8, 0},
+                        {"atom.global.dec.u32 %r, [%in], 9;", 0, 8},
+                        {"atom.global.add.f32 %r, [%in], 0f3F800000;", 0, 0x42000000},
+                        {"atom.add.noftz.f16x2 %r, [%in], %x9;", 0, 0x54005000},
+                        {"red.global.add.u32 [%in], %lane;", 4, 500},
+                        {"red.relaxed.gpu.global.add.f32 [%in], 0f3F000000;", 0, 0x41800000},
                         {"atom.acq_rel.gpu.global.add.u32 %r, [%in], 1;", 0, 32}};
   for (const Kind &kind : kinds) {
     Machine machine;
@@ -237,11 +264,14 @@ TEST(SimulatorMemory, AtomicsOfAllKinds) {
     EXPECT_EQ(machine.download<uint32_t>(in, 1)[0], kind.expected) << kind.text;
   }
   auto r = run("mov.u32 %x1, s; mov.u32 %x2, 0; setp.eq.u32 %p1, %thread, 0; @%p1 st.shared.u32 [%x1], %x2; bar.sync 0;"
-               "atom.shared.add.u32 %r, [%x1], 1; st.global.u32 [%out], %r;", {0}, 64, ".shared .b32 s[1];\n");
+               "atom.shared.add.u32 %r, [%x1], 1; st.global.u32 [%out], %r;",
+               {0}, 64, ".shared .b32 s[1];\n");
   std::sort(r.begin(), r.end());
   for (uint32_t i = 0; i < 64; ++i)
     EXPECT_EQ(r[i], i); // in some order
-  r = run("mov.u64 %y1, 5; mov.u64 %y2, 6; atom.global.cas.b64 %y3, [%in], %y1, %y2; cvt.u32.u64 %r, %y3; st.global.u32 [%out], %r;", {5, 0});
+  r = run("mov.u64 %y1, 5; mov.u64 %y2, 6; atom.global.cas.b64 %y3, [%in], %y1, %y2; cvt.u32.u64 %r, %y3; "
+          "st.global.u32 [%out], %r;",
+          {5, 0});
   EXPECT_EQ(r[0], 5u);
   EXPECT_EQ(r[1], 6u);
 }
@@ -252,7 +282,8 @@ TEST(SimulatorMemory, AtomicSubnormalsFlushInGlobalMemoryOnly) {
   uint64_t in = machine.upload(std::vector<uint32_t>{1});
   expectClean(machine.run({1, 1, 1}, {1, 1, 1}, {in, in}));
   EXPECT_EQ(machine.download<uint32_t>(in, 1)[0], 0u);
-  auto r = run("mov.u32 %x1, s; mov.u32 %x2, 1; st.shared.u32 [%x1], %x2; atom.shared.add.f32 %f1, [%x1], 0f00000001; ld.shared.u32 %r, [%x1]; st.global.u32 [%out], %r;",
+  auto r = run("mov.u32 %x1, s; mov.u32 %x2, 1; st.shared.u32 [%x1], %x2; atom.shared.add.f32 %f1, [%x1], 0f00000001; "
+               "ld.shared.u32 %r, [%x1]; st.global.u32 [%out], %r;",
                {0}, 1, ".shared .b32 s[1];\n");
   EXPECT_EQ(r[0], 2u);
 }
@@ -269,7 +300,8 @@ TEST(SimulatorMemory, BarriersOrderAndReduce) {
   mad.lo.u32 %r, %x4, 1000, %r;
   @%p2 add.u32 %r, %r, 100000;
   @%p3 add.u32 %r, %r, 1000000;
-  st.global.u32 [%out], %r;)", {0}, 128, ".shared .b32 s[128];\n");
+  st.global.u32 [%out], %r;)",
+               {0}, 128, ".shared .b32 s[128];\n");
   for (uint32_t i = 0; i < 128; ++i)
     EXPECT_EQ(r[i], (i ^ 96) + 50000 + 100000);
 }
@@ -288,7 +320,8 @@ CONSUME:
   bar.sync 5, 128;
   ld.shared.u32 %r, [%x2];
 END:
-  st.global.u32 [%out], %r;)", {0}, 128, ".shared .b32 s[64];\n");
+  st.global.u32 [%out], %r;)",
+               {0}, 128, ".shared .b32 s[64];\n");
   EXPECT_EQ(r[100], 36u);
 }
 
@@ -318,6 +351,7 @@ WAIT:
   mov.u32 %x3, %nctaid.x;
   setp.lt.u32 %p2, %x2, %x3;
   @%p2 bra WAIT;
-  mov.u32 %x4, %ctaid.x; mul.wide.u32 %y1, %x4, 128; add.u64 %out, %out, %y1; st.global.u32 [%out], %x2;)", {0}, 32, {}, {}, {6, 1, 1}, 192);
+  mov.u32 %x4, %ctaid.x; mul.wide.u32 %y1, %x4, 128; add.u64 %out, %out, %y1; st.global.u32 [%out], %x2;)",
+               {0}, 32, {}, {}, {6, 1, 1}, 192);
   EXPECT_EQ(r[160], 6u);
 }

@@ -42,7 +42,8 @@ TEST(SimulatorSmoke, VectorAddition) {
 DONE:
   ret;
 }
-)", profile, memory);
+)",
+                             profile, memory);
   ASSERT_TRUE(module.ok()) << module.status().text();
   std::vector<float> a(1000), b(1000), c(1000);
   std::iota(a.begin(), a.end(), 0.0f);

@@ -9,8 +9,8 @@ using namespace tessera::sim::test;
 namespace {
 
 /// Runs a kernel of `threads` whose body computes %r into out[tid]; %lane and %thread are set.
-std::vector<uint32_t> perThread(const std::string &body, uint32_t threads = 32, const std::string &before = {}, std::string_view target = "sm_80",
-                                LaunchReport *result = nullptr) {
+std::vector<uint32_t> perThread(const std::string &body, uint32_t threads = 32, const std::string &before = {},
+                                std::string_view target = "sm_80", LaunchReport *result = nullptr) {
   Machine machine(target == "sm_80" ? "a100" : "h100");
   machine.load(header(target) + before + R"(
 .visible .entry k(.param .u64 out)
@@ -59,7 +59,8 @@ TEST(SimulatorWarp, ShuffleModesAndSegments) {
 TEST(SimulatorWarp, VotesMatchesAndReductions) {
   auto r = perThread("setp.lt.u32 %p1, %lane, 7; vote.sync.ballot.b32 %r, %p1, -1;");
   EXPECT_EQ(r[31], 0x7fu);
-  r = perThread("setp.lt.u32 %p1, %lane, 32; vote.sync.all.pred %p2, %p1, -1; vote.sync.any.pred %p3, !%p1, -1; selp.u32 %r, 1, 0, %p2; @%p3 mov.u32 %r, 5;");
+  r = perThread("setp.lt.u32 %p1, %lane, 32; vote.sync.all.pred %p2, %p1, -1; vote.sync.any.pred %p3, !%p1, -1; "
+                "selp.u32 %r, 1, 0, %p2; @%p3 mov.u32 %r, 5;");
   EXPECT_EQ(r[0], 1u);
   r = perThread("setp.eq.u32 %p1, %lane, 3; vote.sync.uni.pred %p2, %p1, -1; selp.u32 %r, 1, 0, %p2;");
   EXPECT_EQ(r[0], 0u);
@@ -126,7 +127,8 @@ TEST(SimulatorWarp, LanesSynchroniseAcrossDivergentPaths) {
 A:
   bar.warp.sync -1;
   ld.shared.u32 %r, [%x5+64];
-END:)", 32, ".shared .b32 s[32];\n", "sm_80", &report);
+END:)",
+                     32, ".shared .b32 s[32];\n", "sm_80", &report);
   EXPECT_EQ(report.status, LaunchStatus::Success);
   for (uint32_t i = 0; i < 16; ++i)
     EXPECT_EQ(r[i], i + 16);
@@ -135,7 +137,8 @@ END:)", 32, ".shared .b32 s[32];\n", "sm_80", &report);
 TEST(SimulatorWarp, PartialWarpsAndExitedLanes) {
   auto r = perThread("shfl.sync.bfly.b32 %r, %lane, 1, 0x1f, -1;", 20);
   EXPECT_EQ(r[18], 19u);
-  r = perThread("setp.ge.u32 %p1, %lane, 24; mov.u32 %r, 1; st.global.u32 [%out], %r; @%p1 exit; vote.sync.ballot.b32 %r, !%p1, -1;");
+  r = perThread("setp.ge.u32 %p1, %lane, 24; mov.u32 %r, 1; st.global.u32 [%out], %r; @%p1 exit; vote.sync.ballot.b32 "
+                "%r, !%p1, -1;");
   EXPECT_EQ(r[0], 0xffffffu);
   EXPECT_EQ(r[30], 1u);
 }
@@ -190,7 +193,8 @@ Z:
   st.param.b32 [b2], %x1;
   @%p1 call (b2), count, (a2);
   ld.param.b32 %x1, [b2]; }
-  add.u32 %r, %r, %x1;)", 32, functions);
+  add.u32 %r, %r, %x1;)",
+                     32, functions);
   for (uint32_t i = 0; i < 32; ++i)
     EXPECT_EQ(r[i], 2 * i + 1000 + (i < 5 ? i * (i + 1) / 2 : 0)) << i;
   r = perThread(R"(
@@ -204,7 +208,8 @@ Z:
   { .param .b32 a; .param .b32 b;
   st.param.b32 [a], %lane;
   call (b), %f, (a), P;
-  ld.param.b32 %r, [b]; })", 32, functions);
+  ld.param.b32 %r, [b]; })",
+                32, functions);
   for (uint32_t i = 0; i < 32; ++i)
     EXPECT_EQ(r[i], i & 1 ? i * (i + 1) / 2 : 2 * i) << i;
 }

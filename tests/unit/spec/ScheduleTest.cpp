@@ -110,6 +110,10 @@ TEST(Schedule, RefusalsCarryTheValue) {
   expect(message({.lazyThreshold = NAN}, spec), "nan");
   expect(message({.tileQ = 64, .tileKv = 32, .rowSum = RowSum::Mma}, specOf(DType::F32, 64, 64)),
          "16-bit inputs, got f32");
+  AttentionSpec withLse = spec;
+  withLse.outputs = Output::O | Output::LSE;
+  expect(message({.rowSum = RowSum::Mma}, spec), "legal");
+  expect(message({.rowSum = RowSum::Mma}, withLse), "LSE off by 0.002");
 }
 
 TEST(Schedule, DefaultIsLegalForEverySpecOnEveryTarget) {
