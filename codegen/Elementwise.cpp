@@ -60,8 +60,9 @@ Value KernelEmitter::emitRegister(Operation &op, Value a, Value c, Value d) {
       .Case<arith::AddFOp>([&](auto) { return fadd(a, c); })
       .Case<arith::SubFOp>([&](auto) { return LLVM::FSubOp::create(b_, a, c).getResult(); })
       .Case<arith::MulFOp>([&](auto o) {
-        // An intrinsic stays where it is: LLVM would move the equal products of both arms of a branch behind it, and where the arm of
-        // the tiles that move nothing is empty, the assembler loses sight of the warps' convergence in the rescue's loop, and spills.
+        // An intrinsic stays where it is: LLVM would move the equal products of both arms of a branch behind it, and
+        // where the arm of the tiles that move nothing is empty, the assembler loses sight of the warps' convergence in
+        // the rescue's loop, and spills.
         auto tile = dyn_cast<RankedTensorType>(o.getType());
         return tile && tile.getRank() == 1 ? intrinsic("llvm.nvvm.mul.rn.ftz.f", f32Type_, {a, c}) : fmul(a, c);
       })

@@ -1,6 +1,7 @@
 // The compiler's build id: the linker's hash of the library's content, read from the loaded image.
 #include "compiler/Compiler.h"
 
+#include <cstring>
 #include <elf.h>
 #include <fmt/format.h>
 #include <link.h>
@@ -27,7 +28,8 @@ static int readBuildId(dl_phdr_info *info, size_t, void *out) {
     while (at + sizeof(ElfW(Nhdr)) <= end) {
       auto note = reinterpret_cast<const ElfW(Nhdr) *>(at);
       const char *name = at + sizeof(*note), *content = name + ((note->n_namesz + 3) & ~3u);
-      if (note->n_type == NT_GNU_BUILD_ID && std::string_view(name, note->n_namesz) == std::string_view("GNU", 4))
+      bool gnu = note->n_namesz == sizeof(ELF_NOTE_GNU) && std::memcmp(name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0;
+      if (gnu && note->n_type == NT_GNU_BUILD_ID)
         for (unsigned b = 0; b < note->n_descsz; ++b)
           id += fmt::format("{:02x}", static_cast<unsigned char>(content[b]));
       at = content + ((note->n_descsz + 3) & ~3u);

@@ -280,8 +280,8 @@ Result<CompileResult> compile(const AttentionSpec &spec, const Schedule &schedul
     return status;
   auto compile = std::make_unique<Compile>(spec, schedule, target, options);
   Result<CompileResult> result = compile->run();
-  if (compile->crashed())
-    (void)compile.release();
+  if (compile->crashed()) [[maybe_unused]]
+    Compile *leaked = compile.release();
   return result;
 }
 

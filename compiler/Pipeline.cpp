@@ -2,8 +2,9 @@
 //
 //   tiled      tessera-opt --attn-tile
 //   online     --attn-fuse-online-softmax
-//   scheduled  --attn-bound-loops --attn-relax-rescale --attn-row-sum-mma --attn-exp2 --attn-distribute
-//   --attn-ampere-pipeline nvvm       --attn-to-nvvm
+//   scheduled  --attn-bound-loops --attn-relax-rescale --attn-row-sum-mma --attn-exp2 --attn-recentre
+//   (cont.)    --attn-distribute --attn-ampere-pipeline
+//   nvvm       --attn-to-nvvm
 #include "compiler/Pipeline.h"
 
 #include "codegen/Passes.h"

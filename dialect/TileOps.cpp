@@ -101,8 +101,8 @@ LogicalResult AnyOp::verify() {
     return success();
   for (Operation *user : getResult().getUsers()) {
     bool harmless = user->getName().getStringRef() == "scf.if" && llvm::all_of(user->getRegions(), [](Region &region) {
-      return llvm::all_of(region.getOps(), isElementwise);
-    });
+                      return llvm::all_of(region.getOps(), isElementwise);
+                    });
     if (!harmless)
       return emitOpError("any_c3: with thread, the result is only the condition of branches of elementwise ops, got ")
              << user->getName();

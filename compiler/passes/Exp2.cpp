@@ -24,7 +24,7 @@ public:
 
 private:
   Value exponent(WeightedExponent exponent);
-  /// rows * by, once per row and block.
+  /// rows * by, where the rows are defined.
   Value product(Value rows, double by);
   /// The same for a result of a branch: in either arm, so that the rows need no copy for it.
   Value productInArms(OpResult rows, double by);
@@ -34,26 +34,22 @@ private:
 };
 
 Value Exp2Rewriter::product(Value rows, double by) {
-  Value factor = b.splat(rows.getType(), by);
-  for (Operation *user : rows.getUsers())
-    if (auto present = dyn_cast<arith::MulFOp>(user);
-        present && present.getRhs() == factor && present->getBlock() == b.getInsertionBlock())
-      return present;
   OpBuilder::InsertionGuard guard(b);
-  if (rows.getParentBlock() == b.getInsertionBlock())
-    b.setInsertionPointAfterValue(rows);
-  return b.mul(rows, factor);
+  if (rows.getDefiningOp<scf::IfOp>())
+    return productInArms(cast<OpResult>(rows), by);
+  b.setInsertionPointAfterValue(rows);
+  return b.mul(rows, b.splat(rows.getType(), by));
 }
 
 Value Exp2Rewriter::productInArms(OpResult rows, double by) {
-  OpBuilder::InsertionGuard guard(b);
   auto branch = cast<scf::IfOp>(rows.getOwner());
-  SmallVector<Type> types(branch.getResultTypes());
-  types.push_back(rows.getType());
   for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()}) {
     b.setInsertionPoint(yield);
-    yield->insertOperands(yield->getNumOperands(), product(yield.getOperand(rows.getResultNumber()), by));
+    Value product = b.mul(yield.getOperand(rows.getResultNumber()), b.splat(rows.getType(), by));
+    yield->insertOperands(yield->getNumOperands(), product);
   }
+  SmallVector<Type> types(branch.getResultTypes());
+  types.push_back(rows.getType());
   b.setInsertionPoint(branch);
   auto wider = scf::IfOp::create(b, branch.getLoc(), types, branch.getCondition(), /*addThenBlock=*/false,
                                  /*addElseBlock=*/false);
@@ -69,12 +65,7 @@ Value Exp2Rewriter::exponent(WeightedExponent e) {
   float c = float(e.weight * std::numbers::log2e);
   if (cast<ShapedType>(type).getRank() == 1)
     return b.mul(e.difference, b.splat(type, c)); // once per row: the difference comes first
-  Value rows = e.reference();
-  OpBuilder::InsertionGuard guard(b);
-  if (rows.getDefiningOp() && rows.getParentBlock() != e.exp->getBlock())
-    b.setInsertionPointAfterValue(rows); // outside of the loop that the exponent stands in
-  Value negated = rows.getDefiningOp<scf::IfOp>() ? productInArms(cast<OpResult>(rows), -c) : product(rows, -c);
-  b.setInsertionPoint(e.exp);
+  Value negated = product(e.reference(), -c);
   return math::FmaOp::create(b, e.exp.getLoc(), e.score(), b.splat(type, c), b.expand(negated, type));
 }
 

@@ -202,7 +202,8 @@ def AttnExp2 : Pass<"attn-exp2", "::tessera::attn::KernelOp"> {
   let summary = "base-2 exponents with the scale folded into one FMA per score";
   let description = [{
     With c = k log2(e): exp(k (x - m)) = 2^(c x - c m), the product c m once per row. It is rounded; attn-recentre sees to it that this is harmless.
-    What is computed once per row, the factor of a move, subtracts before it scales. No exp and no log is left: log l = log2(l) ln 2.
+    What is computed once per row, the factor of a move, subtracts before it scales. Where the reference comes from the branch that moves it,
+    either arm yields its own product. No exp and no log is left: log l = log2(l) ln 2.
 
     Before:
     ```mlir

@@ -16,8 +16,8 @@ using namespace tessera::attn;
 
 namespace {
 
-/// Largest |c m| that is used as a rounded product. Up to here its rounding is at most 2^-15, a factor within 2^-15 of 1
-/// of all weights of the row, and no more than the rounding of such a row's scores.
+/// Largest |c m| that is used as a rounded product. Up to here its rounding is at most 2^-15, a factor within 2^-15 of
+/// 1 of all weights of the row, and no more than the rounding of such a row's scores.
 constexpr double narrowLimit = 1024;
 
 /// fma(x, c, expand(m * -c)): the exponents of one tile as attn-exp2 makes them.
@@ -35,8 +35,8 @@ Value referenceOf(Value rows, double c) {
     unsigned position = cast<OpResult>(rows).getResultNumber();
     Value moved = referenceOf(branch.thenYield().getOperand(position), c);
     Value stays = referenceOf(branch.elseYield().getOperand(position), c);
-    for (auto [result, a, b] : llvm::zip_equal(branch.getResults(), branch.thenYield().getOperands(),
-                                               branch.elseYield().getOperands()))
+    for (auto [result, a, b] :
+         llvm::zip_equal(branch.getResults(), branch.thenYield().getOperands(), branch.elseYield().getOperands()))
       if (moved && a == moved && b == stays)
         return result;
     return {};

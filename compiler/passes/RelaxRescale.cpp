@@ -46,7 +46,8 @@ void eraseDead(Block *body) {
 
 class Relaxation {
 public:
-  Relaxation(KernelOp kernel, OnlineLoop online) : b(kernel), online(online), loop(online.loop), loc(loop.getLoc()) {}
+  Relaxation(KernelOp kernel, const OnlineLoop &online)
+      : b(kernel), online(online), loop(online.loop), loc(loop.getLoc()) {}
 
   void lazily(double threshold);
   LogicalResult anchored();

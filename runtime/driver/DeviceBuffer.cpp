@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-Result<DeviceBuffer> DeviceBuffer::allocate(std::shared_ptr<const Context> context, size_t bytes) {
+Result<DeviceBuffer> DeviceBuffer::allocate(const std::shared_ptr<const Context> &context, size_t bytes) {
   DeviceBuffer buffer(context);
   if (bytes == 0)
     return buffer;

@@ -12,7 +12,7 @@ namespace tessera {
 class DeviceBuffer {
 public:
   /// 0 bytes is a buffer with a null address.
-  static Result<DeviceBuffer> allocate(std::shared_ptr<const Context> context, size_t bytes);
+  static Result<DeviceBuffer> allocate(const std::shared_ptr<const Context> &context, size_t bytes);
   DeviceBuffer(DeviceBuffer &&other) noexcept;
   DeviceBuffer &operator=(DeviceBuffer &&other) noexcept;
   ~DeviceBuffer();

@@ -21,11 +21,12 @@ std::string trimmed(std::string text) {
 
 } // namespace
 
-Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Context> context, std::string_view code) {
+Result<std::shared_ptr<const Module>> Module::load(const std::shared_ptr<const Context> &context,
+                                                   std::string_view code) {
   return load(std::move(context), code, nullptr);
 }
 
-Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Context> context, std::string_view code,
+Result<std::shared_ptr<const Module>> Module::load(const std::shared_ptr<const Context> &context, std::string_view code,
                                                    bool *fits) {
   if (fits)
     *fits = true;

@@ -60,11 +60,12 @@ class Module : public std::enable_shared_from_this<Module> {
 public:
   /// Loads a cubin, or PTX, which the driver assembles for the device (its messages are in the Status on failure).
   /// DriverError with CUDA_ERROR_NO_BINARY_FOR_GPU in the text when a cubin does not fit the device; see `fits`.
-  static Result<std::shared_ptr<const Module>> load(std::shared_ptr<const Context> context, std::string_view code);
+  static Result<std::shared_ptr<const Module>> load(const std::shared_ptr<const Context> &context,
+                                                    std::string_view code);
   /// The same, telling apart by *fits = false code that is sound but for another GPU, for which the caller may have
   /// other code.
-  static Result<std::shared_ptr<const Module>> load(std::shared_ptr<const Context> context, std::string_view code,
-                                                    bool *fits);
+  static Result<std::shared_ptr<const Module>> load(const std::shared_ptr<const Context> &context,
+                                                    std::string_view code, bool *fits);
 
   ~Module();
   Module(const Module &) = delete;

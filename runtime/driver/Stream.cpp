@@ -27,7 +27,7 @@ Status synchronize(const Context &context, StreamHandle stream) {
                                 context.info().name);
 }
 
-Result<Stream> Stream::create(std::shared_ptr<const Context> context) {
+Result<Stream> Stream::create(const std::shared_ptr<const Context> &context) {
   ScopedContext scope(*context);
   if (!scope.status())
     return scope.status();
@@ -56,7 +56,7 @@ Stream::~Stream() {
     (void)context_->symbols().cuStreamDestroy(handle_);
 }
 
-Result<Event> Event::create(std::shared_ptr<const Context> context) {
+Result<Event> Event::create(const std::shared_ptr<const Context> &context) {
   ScopedContext scope(*context);
   if (!scope.status())
     return scope.status();

@@ -19,7 +19,7 @@ Status synchronize(const Context &context, StreamHandle stream);
 /// A stream of our own, which does not wait for the default stream. Movable; thread-compatible.
 class Stream {
 public:
-  static Result<Stream> create(std::shared_ptr<const Context> context);
+  static Result<Stream> create(const std::shared_ptr<const Context> &context);
   Stream(Stream &&other) noexcept;
   Stream &operator=(Stream &&other) noexcept;
   ~Stream();
@@ -38,7 +38,7 @@ private:
 /// A point in a stream. Movable; thread-compatible.
 class Event {
 public:
-  static Result<Event> create(std::shared_ptr<const Context> context);
+  static Result<Event> create(const std::shared_ptr<const Context> &context);
   Event(Event &&other) noexcept;
   Event &operator=(Event &&other) noexcept;
   ~Event();

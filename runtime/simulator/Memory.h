@@ -32,7 +32,8 @@ class GlobalMemory {
 public:
   /// Far above any shared, local or host address, so that a pointer of the wrong kind cannot hit an allocation.
   static constexpr uint64_t defaultBase = 0x7e00'0000'0000;
-  /// `capacity`: bytes that may be allocated at one time; `base`: lowest address, so that devices need not share addresses.
+  /// `capacity`: bytes that may be allocated at one time; `base`: lowest address, so that devices need not share
+  /// addresses.
   explicit GlobalMemory(uint64_t capacity, uint64_t base = defaultBase);
   ~GlobalMemory();
   GlobalMemory(const GlobalMemory &) = delete;

@@ -38,7 +38,7 @@ LLVM_FREE = ("runtime", "autotune")
 MAX_LINES = 800
 CODE = {".cpp", ".h", ".c", ".def", ".td", ".py", ".sh", ".cmake", ".mlir", ".cu", ".ptx"}
 # Spelled with classes and groups so that this file does not match itself.
-MACHINE_PATH = re.compile(r"/wor[k]/|/far[m]/|/roo[t]/|/hom[e]/\w|/tm[p]/\w|/usr/local/cud[a]|/op[t]/\w")
+MACHINE_PATH = re.compile(r"/wor[k]/|/far[m]/|/roo[t]/|/hom[e]/\w|/tm[p]/(bash_jobs|build|w/)|/usr/local/cud[a]|/op[t]/\w")
 REGISTRY_HOST = re.compile(r"\b(pyp[i]\.org|pythonhoste[d]\.org|(deb|security|snapshot|ftp)\.debia[n]\.org|apt\.llv[m]\.org|npmj[s]\.(org|com))\b")
 UNFINISHED = re.compile(r"\b(TOD[O]|FIXM[E]|XX[X])\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

@@ -122,6 +122,125 @@ TEST(Softmax, RowsThatSeeNothingInTheFirstTilesTheyVisit) {
     }
 }
 
+/// A policy, or the three-loop form.
+struct Form {
+  const char *name;
+  Rescale rescale;
+  Loops loops;
+};
+
+constexpr Form forms[] = {{"Every", Rescale::Every, Loops::Online},
+                          {"Lazy", Rescale::Lazy, Loops::Online},
+                          {"Anchored", Rescale::Anchored, Loops::Online},
+                          {"Three", Rescale::Every, Loops::Three}};
+
+/// Scores so large that the rounding of one, times log2(e), is many orders of magnitude of weight.
+class Huge : public testing::TestWithParam<std::tuple<DType, Precision, Form>> {
+protected:
+  bool legal() const {
+    const auto &[type, precision, form] = GetParam();
+    return type != DType::F16 || form.rescale != Rescale::Anchored; // refused by Schedule::legal
+  }
+  KernelCase make(Mask mask, Values values) const {
+    const auto &[type, precision, form] = GetParam();
+    KernelCase test = withScores(type, mask, 40, kKeys, [](int64_t) { return 0.0f; });
+    test.spec.precision = precision;
+    test.schedule = with(test.spec, form.rescale);
+    test.schedule->loops = form.loops;
+    test.values = std::move(values);
+    return test;
+  }
+};
+
+TEST_P(Huge, N1_EqualScoresOfAnySizeAverage) {
+  if (!legal())
+    return;
+  for (float level : {3000.0f, 1.0e6f, 4.0e9f, 1.0e18f, 2.0e38f})
+    for (float sign : {1.0f, -1.0f})
+      for (bool inScale : {true, false}) {
+        if (!inScale && std::get<DType>(GetParam()) == DType::F16)
+          continue; // the key would be infinite
+        KernelCase test = make(Mask::causal(Align::BottomRight),
+                               [=, ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
+                                 if (role == Role::V)
+                                   return ordinary(role, b, s, h, c);
+                                 return c > 0 ? 0.0f : role == Role::Q ? 1.0f : (inScale ? 1.25f : sign * level);
+                               });
+        test.spec.scale = inScale ? sign * level / 1.5f : 1.0f;
+        expectRight(test);
+        if (testing::Test::HasFailure())
+          FAIL() << "scores of " << sign * level << (inScale ? " by the scale" : " by the keys");
+      }
+}
+
+TEST_P(Huge, N1_SmallDifferencesOfHugeScoresCount) {
+  if (!legal())
+    return;
+  for (float sign : {1.0f, -1.0f})
+    for (float perTile : {0.0f, 7.0f, 40.0f, -40.0f})
+      for (const Mask &mask : {Mask::full(), Mask::causal(Align::BottomRight)}) {
+        // 0.75 (+-2^20 + perTile * tile + s % 4): the dot is exact in f32 and in all operands, and times log2(e) is
+        // not.
+        KernelCase test = make(mask, [=, ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
+          if (role == Role::V)
+            return ordinary(role, b, s, h, c);
+          const float q[] = {32.0f, 1.0f, perTile};
+          const float k[] = {sign * 32768.0f, float(s % 4), float(s / kTile)};
+          return c > 2 ? 0.0f : role == Role::Q ? q[c] : k[c];
+        });
+        test.spec.scale = 0.75f;
+        const auto outcome = expectRight(test);
+        ASSERT_TRUE(outcome);
+        for (int64_t i = 0; i < 40; ++i) // ours: a plain framework's 16-bit scores know no difference
+          for (int64_t c = 0; c < 64; ++c)
+            ASSERT_NEAR(outcome->out(0, i, 0, c), outcome->exact.outAt(0, i, 0, c), 0.02);
+      }
+}
+
+TEST_P(Huge, N1_TheLargestOfHugeScoresTakesAll) {
+  if (!legal())
+    return;
+  const bool narrow = std::get<DType>(GetParam()) == DType::F16;
+  const float unit = narrow ? 4096.0f : 0x1p55f; // dots up to 2^38 (f16) and 2^124
+  KernelCase test = make(Mask::causal(Align::BottomRight),
+                         [=, ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
+                           const float x = ordinary(role, b, s, h, c);
+                           return role == Role::V ? x : unit * std::round(4 * x); // few bits: no operand rounds
+                         });
+  test.spec.scale = 0.125f;
+  expectRight(test);
+}
+
+INSTANTIATE_TEST_SUITE_P(Softmax, Huge,
+                         testing::Combine(testing::Values(DType::BF16, DType::F16, DType::F32),
+                                          testing::Values(Precision::Tf32), testing::ValuesIn(forms)),
+                         [](const auto &info) {
+                           return fmt::format("{}{}", name(std::get<0>(info.param)), std::get<2>(info.param).name);
+                         });
+INSTANTIATE_TEST_SUITE_P(SoftmaxPrecise, Huge,
+                         testing::Combine(testing::Values(DType::F32), testing::Values(Precision::Precise),
+                                          testing::ValuesIn(forms)),
+                         [](const auto &info) { return std::string(std::get<2>(info.param).name); });
+
+TEST(HugeRows, WideRowsLeaveTheirNeighboursAlone) {
+  // With a reference that moves at every tile, what a row gets depends on nothing but the row.
+  std::vector<float> ordinaryRows[2];
+  for (bool wide : {false, true}) {
+    KernelCase test = withScores(DType::BF16, Mask::full(), 64, kKeys, [](int64_t) { return 0.0f; });
+    test.schedule = with(test.spec, Rescale::Every);
+    test.values = [=, ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
+      const float x = ordinary(role, b, s, h, c);
+      return role == Role::Q && wide && s % 3 == 1 ? 1e12f * x : x;
+    };
+    const auto outcome = expectRight(test);
+    ASSERT_TRUE(outcome);
+    for (int64_t i = 0; i < 64; ++i)
+      for (int64_t c = 0; c < 64 && i % 3 != 1; ++c)
+        ordinaryRows[wide].push_back(outcome->out(0, i, 0, c));
+  }
+  EXPECT_EQ(ordinaryRows[0], ordinaryRows[1]);
+}
+
 TEST(Algebra, LargeScoresInTheWorkedExample) {
   // s = (1000, 1001, 999), v = (1,0), (0,2), (3,-1): O = (0.514820191, 1.240451338) whichever key comes first. Each key
   // in a tile of its own.

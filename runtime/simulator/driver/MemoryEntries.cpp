@@ -56,7 +56,7 @@ std::pair<Device *, Allocation> deviceAllocation(CUdeviceptr address) {
 }
 
 template <typename T> CUresult answer(void *data, T value) {
-  std::memcpy(data, &value, sizeof(value));
+  std::memcpy(data, static_cast<const void *>(&value), sizeof(T));
   return CUDA_SUCCESS;
 }
 
@@ -120,13 +120,13 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height, unsigned elementBytes) {
   return inContext([&](std::shared_ptr<Context> &context) -> CUresult {
-    constexpr size_t Pitch = 512;
-    if (!pitch || width == 0 || height == 0 || width > SIZE_MAX - Pitch ||
+    constexpr size_t pitchStep = 512;
+    if (!pitch || width == 0 || height == 0 || width > SIZE_MAX - pitchStep ||
         (elementBytes != 4 && elementBytes != 8 && elementBytes != 16))
       return CUDA_ERROR_INVALID_VALUE;
     if (CUresult result = refuseDuringCapture(); result != CUDA_SUCCESS)
       return result;
-    size_t row = (width + Pitch - 1) / Pitch * Pitch;
+    size_t row = (width + pitchStep - 1) / pitchStep * pitchStep;
     if (height > SIZE_MAX / row)
       return CUDA_ERROR_OUT_OF_MEMORY;
     *pitch = row;
@@ -193,10 +193,10 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
       return CUDA_ERROR_INVALID_VALUE;
     if (CUresult result = refuseDuringCapture(); result != CUDA_SUCCESS)
       return result;
-    constexpr size_t Page = 4096;
-    if (bytes > SIZE_MAX - Page)
+    constexpr size_t page = 4096;
+    if (bytes > SIZE_MAX - page)
       return CUDA_ERROR_OUT_OF_MEMORY;
-    void *memory = std::aligned_alloc(Page, (bytes + Page - 1) / Page * Page);
+    void *memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
     if (!memory)
       return CUDA_ERROR_OUT_OF_MEMORY;
     std::lock_guard lock(state().hostMutex);

@@ -13,7 +13,8 @@ double launchNanoseconds(const DeviceProfile &profile, const Counters &counters,
     return overhead;
 
   // Work is even over blocks, whole blocks go to SMs, and the SM with most of them finishes last.
-  double share = double((blocks + profile.smCount - 1) / profile.smCount) / double(blocks);
+  const auto mostOfOneSm = (blocks + profile.smCount - 1) / profile.smCount;
+  double share = double(mostOfOneSm) / double(blocks);
   auto pipe = [&](Pipe which) { return double(counters.byPipe[size_t(which)]); };
 
   // mma.sync reaches this part of the matrix rate; other matrix instructions are not told apart yet.

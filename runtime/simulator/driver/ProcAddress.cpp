@@ -56,8 +56,8 @@ CUresult find(const char *symbol, void **address, int version, cuuint64_t flags,
               CUdriverProcAddressQueryResult *status) {
   if (!symbol || !address)
     return CUDA_ERROR_INVALID_VALUE;
-  constexpr cuuint64_t Known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  if (flags & ~Known)
+  constexpr cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  if (flags & ~known)
     return CUDA_ERROR_INVALID_VALUE;
   void (*found)() = lookup(symbol, version);
   *address = reinterpret_cast<void *>(found);

@@ -179,8 +179,8 @@ CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *data) {
 
 CUresult cuEventCreate(CUevent *handle, unsigned flags) {
   return inContext([&](std::shared_ptr<Context> &context) -> CUresult {
-    constexpr unsigned Known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-    if (!handle || (flags & ~Known))
+    constexpr unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if (!handle || (flags & ~known))
       return CUDA_ERROR_INVALID_VALUE;
     if (flags & CU_EVENT_INTERPROCESS)
       return CUDA_ERROR_NOT_SUPPORTED;

@@ -1,9 +1,9 @@
 // mma.sync: every shape is two or four 8-row tiles of 16 bytes per row, in three numerical modes.
 //
-// One register over 32 lanes is a row-major tile of 8 rows and T = 4, 8 or 16 columns (32-, 16- or 8-bit elements):
-//     A, K = 2T:  [ reg 0 | reg 2 ]     B (column-major):  reg j holds, in row n, k = jT … jT + T - 1
-//                 [ reg 1 | reg 3 ]     C, D:  lane 4g + q: columns 2q and 2q + 1 of rows g (regs 0, 1) and g + 8 (2,
-//                 3)
+// One register over 32 lanes is a row-major tile of 8 rows and w = 4, 8 or 16 columns (32-, 16- or 8-bit elements):
+//
+//     A, K = 2w:  [ reg 0 | reg 2 ]     B (column-major):  reg j holds, in row n, k = jw ... jw + w - 1
+//                 [ reg 1 | reg 3 ]     C, D:  lane 4g + q: columns 2q, 2q + 1 of rows g (regs 0, 1), g + 8 (2, 3)
 #include "runtime/simulator/lanes/Lanes.h"
 
 namespace tessera::sim::lanes::TESSERA_SIM_ISA {
@@ -59,20 +59,20 @@ template <unsigned K> struct Fragments {
 /// Transposes B's tiles on the way: registers hold [n][k].
 template <class EA, class EB, unsigned K> void widen(Warp &w, const Op &op, Fragments<K> &f) {
   using Raw = typename EA::Raw;
-  constexpr unsigned T = 16 / sizeof(Raw), halves = K / T;
+  constexpr unsigned width = 16 / sizeof(Raw), halves = K / width;
   const uint32_t *regs = op.ext + op.extResults;
   for (unsigned h = 0; h < halves; ++h)
     for (unsigned top = 0; top < 2; ++top) {
       const Raw *tile = w.reg<Raw>(regs[2 * h + top]);
       for (unsigned r = 0; r < 8; ++r)
-        for (unsigned c = 0; c < T; ++c)
-          f.a[8 * top + r][T * h + c] = EA::value(tile[r * T + c]);
+        for (unsigned c = 0; c < width; ++c)
+          f.a[8 * top + r][width * h + c] = EA::value(tile[r * width + c]);
     }
   for (unsigned h = 0; h < halves; ++h) {
     const auto *tile = w.reg<typename EB::Raw>(regs[2 * halves + h]);
-    for (unsigned k = 0; k < T; ++k)
+    for (unsigned k = 0; k < width; ++k)
       for (unsigned n = 0; n < 8; ++n)
-        f.b[T * h + k][n] = EB::value(tile[n * T + k]);
+        f.b[width * h + k][n] = EB::value(tile[n * width + k]);
   }
 }
 
@@ -166,7 +166,7 @@ HardwareModel hardwareModel(unsigned sm, const Op &op, unsigned k) {
 /// Align and truncate: all products and the sum to the largest exponent, cut to `fraction` bits, added exactly.
 template <class EA, class EB, unsigned K> void multiplyHardware(Warp &w, const Op &op, Fragments<K> &f) {
   using Raw = typename EA::Raw;
-  constexpr unsigned T = 16 / sizeof(Raw), halves = K / T;
+  constexpr unsigned width = 16 / sizeof(Raw), halves = K / width;
   HardwareModel model = hardwareModel(w.block->launch->program->smVersion, op, K);
   const uint32_t *regs = op.ext + op.extResults;
   int ea[16][K];
@@ -175,13 +175,13 @@ template <class EA, class EB, unsigned K> void multiplyHardware(Warp &w, const O
     for (unsigned top = 0; top < 2; ++top) {
       const Raw *tile = w.reg<Raw>(regs[2 * h + top]);
       for (unsigned r = 0; r < 8; ++r)
-        for (unsigned c = 0; c < T; ++c)
-          ea[8 * top + r][T * h + c] = EA::exponent(tile[r * T + c]);
+        for (unsigned c = 0; c < width; ++c)
+          ea[8 * top + r][width * h + c] = EA::exponent(tile[r * width + c]);
     }
     const auto *tile = w.reg<typename EB::Raw>(regs[2 * halves + h]);
-    for (unsigned k = 0; k < T; ++k)
+    for (unsigned k = 0; k < width; ++k)
       for (unsigned n = 0; n < 8; ++n)
-        eb[T * h + k][n] = EB::exponent(tile[n * T + k]);
+        eb[width * h + k][n] = EB::exponent(tile[n * width + k]);
   }
   Fragments<K> exact = f;
   multiplyExact(exact); // says where infinities and NaNs are

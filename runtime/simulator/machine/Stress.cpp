@@ -47,7 +47,7 @@ void perturb(Warp &w, const Op &op, uint32_t lanes) {
     uint32_t field = d[lane] >> 23 & 255;
     if (field < 2 || field > 253 || (d[lane] & 0x7fffffff) == 0x3f800000)
       continue;
-    auto range = static_cast<uint64_t>(2 * units + 1);
+    auto range = uint64_t(2) * static_cast<uint64_t>(units) + 1;
     auto moved = static_cast<int32_t>(mix(state + static_cast<uint64_t>(lane)) % range) - units;
     d[lane] = static_cast<uint32_t>(static_cast<int32_t>(d[lane]) + moved);
   }

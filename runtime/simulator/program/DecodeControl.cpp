@@ -175,8 +175,8 @@ bool call(Decoder &d) {
 bool barrierId(Decoder &d, const ptx::Operand &operand, Op &op) { return d.source(operand, Type::U32, op.a); }
 
 bool barrier(Decoder &d) {
-  bool short_ = d.instruction().opcode == "bar";
-  if (short_ && d.has(".warp")) {
+  bool shortForm = d.instruction().opcode == "bar";
+  if (shortForm && d.has(".warp")) {
     Op op = d.make(Opcode::WarpSync, Pipe::Other, Flow::None);
     return (d.has(".sync") || d.error("'bar.warp' needs .sync")) && d.expectCount(1) && d.source(0, Type::B32, op.d) &&
            d.append(op);
@@ -187,7 +187,7 @@ bool barrier(Decoder &d) {
     return d.error("cluster barriers are not supported yet by this simulator");
   }
   d.has(".cta");
-  bool aligned = d.has(".aligned") || short_;
+  bool aligned = d.has(".aligned") || shortForm;
   Op op = d.make(Opcode::BarSync, Pipe::Other, Flow::None);
   op.flags = aligned ? Aligned : 0;
   if (d.has(".sync")) {

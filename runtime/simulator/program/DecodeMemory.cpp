@@ -6,8 +6,6 @@ namespace tessera::sim::program {
 
 namespace {
 
-using ptx::OperandKind;
-
 bool stateSpace(Decoder &d, Op &op) {
   if (d.has(".global"))
     op.space = Space::Global;

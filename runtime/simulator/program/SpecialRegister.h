@@ -5,12 +5,13 @@
 
 #define TESSERA_SPECIAL_REGISTERS(X)                                                                                   \
   X("%tid.x", TidX)                                                                                                    \
-  X("%tid.y", TidY) X("%tid.z", TidZ) X("%ntid.x", NtidX) X("%ntid.y", NtidY) X("%ntid.z", NtidZ) X(                   \
-      "%ctaid.x", CtaidX) X("%ctaid.y", CtaidY) X("%ctaid.z", CtaidZ) X("%nctaid.x", NctaidX) X("%nctaid.y", NctaidY)  \
-      X("%nctaid.z", NctaidZ) X("%laneid", LaneId) X("%warpid", WarpId) X("%nwarpid", NwarpId) X("%smid", SmId)        \
-          X("%nsmid", NsmId) X("%gridid", GridId) X("%lanemask_eq", LanemaskEq) X("%lanemask_le", LanemaskLe)          \
-              X("%lanemask_lt", LanemaskLt) X("%lanemask_ge", LanemaskGe) X("%lanemask_gt", LanemaskGt)                \
-                  X("%clock", Clock) X("%clock_hi", ClockHi) X("%clock64", Clock64) X("%globaltimer", GlobalTimer)     \
+  X("%tid.y", TidY)                                                                                                    \
+  X("%tid.z", TidZ) X("%ntid.x", NtidX) X("%ntid.y", NtidY) X("%ntid.z", NtidZ) X("%ctaid.x", CtaidX)                  \
+      X("%ctaid.y", CtaidY) X("%ctaid.z", CtaidZ) X("%nctaid.x", NctaidX) X("%nctaid.y", NctaidY)                      \
+          X("%nctaid.z", NctaidZ) X("%laneid", LaneId) X("%warpid", WarpId) X("%nwarpid", NwarpId) X("%smid", SmId)    \
+              X("%nsmid", NsmId) X("%gridid", GridId) X("%lanemask_eq", LanemaskEq) X("%lanemask_le", LanemaskLe)      \
+                  X("%lanemask_lt", LanemaskLt) X("%lanemask_ge", LanemaskGe) X("%lanemask_gt", LanemaskGt) X(         \
+                      "%clock", Clock) X("%clock_hi", ClockHi) X("%clock64", Clock64) X("%globaltimer", GlobalTimer)   \
                       X("%globaltimer_lo", GlobalTimerLo) X("%globaltimer_hi", GlobalTimerHi)                          \
                           X("%dynamic_smem_size", DynamicSharedSize) X("%total_smem_size", TotalSharedSize) X(         \
                               "%aggr_smem_size", AggregateSharedSize) X("%reserved_smem_offset_begin", ReservedBegin)  \

@@ -5,57 +5,44 @@
 // RUN: %{run} | FileCheck %s
 // REDEFINE: %{policy} = lazy8
 // RUN: %{run} | FileCheck %s --check-prefix=LAZY
-// REDEFINE: %{scale} = 2
-// RUN: %{run} | FileCheck %s --check-prefix=STEEP
-// REDEFINE: %{scale} = -2
-// RUN: %{run} | FileCheck %s --check-prefix=STEEP
 module {}
 
 // CHECK-DAG: %[[C:.*]] = arith.constant dense<0.360673755> : tensor<32x16xf32>
+// CHECK-DAG: %[[CROWS:.*]] = arith.constant dense<0.360673755> : tensor<32xf32>
 // CHECK-DAG: %[[NEGC:.*]] = arith.constant dense<-0.360673755> : tensor<32xf32>
 // CHECK-DAG: %[[LN2:.*]] = arith.constant dense<0.693147182> : tensor<32xf32>
+// CHECK-DAG: %[[SCALE:.*]] = arith.constant dense<2.500000e-01> : tensor<32xf32>
 // CHECK: %[[LOOP:.*]]:3 = scf.for {{.*}} iter_args(%[[M:[^ ]+]] =
 // CHECK:   %[[X:.*]] = scf.if
 // CHECK:   %[[REF:.*]] = arith.maxnumf
-// Once per row: the negative product, and the factor as the difference of two such.
+// Once per row: the negative product, and the factor, the difference before the scale.
 // CHECK-NEXT: %[[NEG:.*]] = arith.mulf %[[REF]], %[[NEGC]]
-// CHECK-NEXT: %[[OLD:.*]] = arith.mulf %[[M]], %[[NEGC]]
-// CHECK-NEXT: %[[GROWTH:.*]] = arith.subf %[[NEG]], %[[OLD]]
-// CHECK-NEXT: math.exp2 %[[GROWTH]]
+// CHECK-NEXT: %[[GROWTH:.*]] = arith.subf %[[M]], %[[REF]]
+// CHECK-NEXT: %[[SCALED:.*]] = arith.mulf %[[GROWTH]], %[[CROWS]]
+// CHECK-NEXT: math.exp2 %[[SCALED]]
 // CHECK:   %[[WIDE:.*]] = attn.expand_rows %[[NEG]]
 // CHECK-NEXT: %[[E:.*]] = math.fma %[[X]], %[[C]], %[[WIDE]]
 // CHECK-NEXT: math.exp2 %[[E]]
-// The LSE in base 2, with the same product as in the weights.
-// CHECK: %[[NEGMAX:.*]] = arith.mulf %[[LOOP]]#0, %[[NEGC]]
-// CHECK: %[[LOG:.*]] = math.log2 %[[LOOP]]#1
-// CHECK-NEXT: %[[SUM:.*]] = arith.subf %[[LOG]], %[[NEGMAX]]
-// CHECK-NEXT: arith.mulf %[[SUM]], %[[LN2]]
+// CHECK: %[[KM:.*]] = arith.mulf %[[LOOP]]#0, %[[SCALE]]
+// CHECK-NEXT: %[[LOG:.*]] = math.log2 %[[LOOP]]#1
+// CHECK-NEXT: %[[LN:.*]] = arith.mulf %[[LOG]], %[[LN2]]
+// CHECK-NEXT: arith.addf %[[KM]], %[[LN]]
 // CHECK-NOT: math.exp{{ }}
 // CHECK-NOT: math.log{{ }}
 
-// In the lazy loop the product stands behind the branch that moves the reference.
-// LAZY: scf.for
+// In the lazy loop either arm of the branch that moves the reference yields its product.
+// LAZY: scf.for {{.*}} iter_args(%[[REF:[^ ]+]] =
 // LAZY: attn.any
-// LAZY-NEXT: %[[STATE:.*]]:3 = scf.if
+// LAZY-NEXT: %[[STATE:.*]]:4 = scf.if
+// LAZY-NEXT: %[[MOVED:.*]] = arith.maxnumf
 // LAZY: math.exp2 %{{.*}} : tensor<32xf32>
-// LAZY: } else {
-// LAZY: }
-// LAZY-NEXT: %[[NEG:.*]] = arith.mulf %[[STATE]]#0,
-// LAZY-NEXT: %[[WIDE:.*]] = attn.expand_rows %[[NEG]]
+// LAZY: %[[NEWNEG:.*]] = arith.mulf %[[MOVED]], %[[NEGC:.*]] : tensor<32xf32>
+// LAZY-NEXT: scf.yield %[[MOVED]], {{.*}}, %[[NEWNEG]]
+// LAZY-NEXT: } else {
+// LAZY-NEXT: %[[OLDNEG:.*]] = arith.mulf %[[REF]], %[[NEGC]]
+// LAZY-NEXT: scf.yield %[[REF]], {{.*}}, %[[OLDNEG]]
+// LAZY-NEXT: }
+// LAZY: %[[WIDE:.*]] = attn.expand_rows %[[STATE]]#3
 // LAZY-NEXT: math.fma %{{.*}}, %{{.*}}, %[[WIDE]]
-
-// For c > 1 the product stays in the finite range.
-// STEEP-DAG: %[[C:.*]] = arith.constant dense<{{2.885390|1.442695}}{{.*}}> : tensor<32xf32>
-// STEEP-DAG: %[[LOWEST:.*]] = arith.constant dense<-3.40282347E+38> : tensor<32xf32>
-// STEEP-DAG: %[[MINUS:.*]] = arith.constant dense<-1.000000e+00> : tensor<32xf32>
-// STEEP: scf.for
-// STEEP: %[[STATE:.*]]:3 = scf.if
-// STEEP: } else {
-// STEEP: }
-// STEEP-NEXT: %[[PRODUCT:.*]] = arith.mulf %[[STATE]]#0, %[[C]]
-// STEEP-NEXT: %[[FINITE:.*]] = arith.maxnumf %[[PRODUCT]], %[[LOWEST]]
-// STEEP-NEXT: %[[NEG:.*]] = arith.mulf %[[FINITE]], %[[MINUS]]
-// STEEP-NEXT: %[[WIDE:.*]] = attn.expand_rows %[[NEG]]
-// STEEP-NEXT: math.fma %{{.*}}, %{{.*}}, %[[WIDE]]
-// STEEP-NOT: math.exp{{ }}
-// STEEP-NOT: math.log{{ }}
+// LAZY-NOT: math.exp{{ }}
+// LAZY-NOT: math.log{{ }}

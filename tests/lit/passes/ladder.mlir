@@ -2,7 +2,7 @@
 // DEFINE: %{schedule} =
 // DEFINE: %{spec} =
 // DEFINE: %{tile} = tessera-opt %s "--attn-build=spec=%{spec} schedule=%{schedule}" --attn-tile
-// DEFINE: %{rest} = --attn-bound-loops --attn-relax-rescale --attn-row-sum-mma --attn-exp2
+// DEFINE: %{rest} = --attn-bound-loops --attn-relax-rescale --attn-row-sum-mma --attn-exp2 --attn-recentre
 
 // REDEFINE: %{spec} = v1:in=bf16,out=f32,d=64,dv=40,mask=9:3:top-left,scale=0.125,softcap=20,outputs=o,precision=tf32,access=16
 // REDEFINE: %{schedule} = v1:q64,kv32,w4,s2,lazy8,mma,qsmem,online

@@ -1,4 +1,5 @@
-// The compiler behind its C ABI: stages, their replacement, refusals, determinism, code quality of the default schedules.
+// The compiler behind its C ABI: stages, their replacement, refusals, determinism, code quality of the default
+// schedules.
 #include "runtime/image/CompilerInterface.h"
 #include "runtime/image/KernelImage.h"
 
@@ -26,8 +27,9 @@ struct Request {
     std::string specText = spec.text();
     std::string scheduleText = (schedule ? *schedule : defaultSchedule(spec, *Target::parse(target))).text();
     auto orNull = [](const std::string &s) { return s.empty() ? nullptr : s.c_str(); };
-    tessera_compile_request request{sizeof(request),  specText.c_str(),      scheduleText.c_str(),  target.c_str(), emit.c_str(),
-                                    orNull(stages), orNull(overrideStage), orNull(overrideFile), orNull(mutate)};
+    tessera_compile_request request{sizeof(request),       specText.c_str(),     scheduleText.c_str(),
+                                    target.c_str(),        emit.c_str(),         orNull(stages),
+                                    orNull(overrideStage), orNull(overrideFile), orNull(mutate)};
     tessera_compiler_blob result{}, error{};
     Outcome out{tessera_compile(&request, &result, &error), {}, {}};
     out.bytes.assign(result.data, result.size);
@@ -39,7 +41,8 @@ struct Request {
 };
 
 std::filesystem::path freshFolder(const char *name) {
-  auto path = std::filesystem::temp_directory_path() / (std::string("tessera-compiler-test-") + name + std::to_string(getpid()));
+  auto path = std::filesystem::temp_directory_path() /
+              (std::string("tessera-compiler-test-") + name + std::to_string(getpid()));
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   return path;
@@ -49,8 +52,8 @@ bool hasAssembler() { return std::string_view(tessera_compiler_assembler()).subs
 
 TEST(Compiler, EveryStageIsWhatItsNameSays) {
   const std::pair<const char *, const char *> expected[] = {
-      {"attn", "attn.attention"},       {"tiled", "attn.kernel"},        {"online", "attn.row_max"},
-      {"scheduled", "attn.copy_async"}, {"nvvm", "llvm.func"},           {"llvm", "define ptx_kernel void @attention"},
+      {"attn", "attn.attention"},          {"tiled", "attn.kernel"}, {"online", "attn.row_max"},
+      {"scheduled", "attn.copy_async"},    {"nvvm", "llvm.func"},    {"llvm", "define ptx_kernel void @attention"},
       {"ptx", ".visible .entry attention"}};
   for (auto [stage, word] : expected) {
     Request request;
@@ -80,7 +83,8 @@ TEST(Compiler, WritesEveryStageToItsFolder) {
   auto folder = freshFolder("stages");
   request.stages = folder.string();
   ASSERT_EQ(request.run().code, TESSERA_COMPILE_OK);
-  for (const char *name : {"attn.mlir", "tiled.mlir", "online.mlir", "scheduled.mlir", "nvvm.mlir", "kernel.ll", "kernel.ptx"})
+  for (const char *name :
+       {"attn.mlir", "tiled.mlir", "online.mlir", "scheduled.mlir", "nvvm.mlir", "kernel.ll", "kernel.ptx"})
     EXPECT_GT(std::filesystem::file_size(folder / name), 0u) << name;
   if (hasAssembler()) {
     EXPECT_GT(std::filesystem::file_size(folder / "kernel.cubin"), 0u);
@@ -95,9 +99,9 @@ TEST(Compiler, AStageReplacedByItsOwnTextGivesTheSameKernel) {
   plain.stages = folder.string();
   plain.emit = "ptx";
   std::string ptx = plain.run().bytes;
-  const std::pair<const char *, const char *> stages[] = {{"attn", "attn.mlir"},           {"tiled", "tiled.mlir"}, {"online", "online.mlir"},
-                                                          {"scheduled", "scheduled.mlir"}, {"nvvm", "nvvm.mlir"},   {"llvm", "kernel.ll"},
-                                                          {"ptx", "kernel.ptx"}};
+  const std::pair<const char *, const char *> stages[] = {
+      {"attn", "attn.mlir"}, {"tiled", "tiled.mlir"}, {"online", "online.mlir"}, {"scheduled", "scheduled.mlir"},
+      {"nvvm", "nvvm.mlir"}, {"llvm", "kernel.ll"},   {"ptx", "kernel.ptx"}};
   for (auto [stage, file] : stages) {
     Request replaced;
     replaced.emit = "ptx";
@@ -224,6 +228,7 @@ TEST_P(DefaultSchedules, AssembleWithoutSpills) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, DefaultSchedules,
-                         testing::Combine(testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_120"), testing::Values(64u, 96u, 128u, 256u)));
+                         testing::Combine(testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_120"),
+                                          testing::Values(64u, 96u, 128u, 256u)));
 
 } // namespace
