@@ -20,6 +20,12 @@ constexpr Preference narrow[] = {
     {256, 128, 32, 8}, {256, 64, 32, 4},  {256, 64, 16, 4},
 };
 
+// A left bound adds a comparison per score and visits few tiles: narrower ones waste less at both edges.
+constexpr Preference windowed[] = {
+    {64, 128, 96, 4},  {128, 128, 48, 4}, {192, 128, 64, 8}, {256, 128, 64, 8},
+    {256, 128, 32, 8}, {256, 64, 32, 4},  {256, 64, 16, 4},
+};
+
 // A soft cap needs registers of its own between the two products: smaller tiles, or more warps to share them.
 constexpr Preference capped[] = {
     {64, 128, 64, 4}, {192, 128, 64, 8}, {256, 128, 64, 8}, {256, 128, 32, 8}, {256, 64, 32, 4}, {256, 64, 16, 4},
@@ -38,6 +44,7 @@ template <typename Visit> void walk(const AttentionSpec &spec, Visit visit) {
   const unsigned dim = std::max(spec.headDim, spec.valueDim);
   const std::span<const Preference> preferences = spec.dtype == DType::F32 ? std::span<const Preference>(wide)
                                                   : spec.softcap           ? std::span<const Preference>(capped)
+                                                  : spec.mask.left         ? std::span<const Preference>(windowed)
                                                                            : std::span<const Preference>(narrow);
   for (const Preference &preference : preferences) {
     if (dim > preference.maxDim)
