@@ -90,7 +90,9 @@ findCuda() {
   if hasCudaParts "$cudaPath"; then return; fi
   cudaPath=$(realpath "$build")/cuda/nvidia/cu13
   if hasCudaParts "$cudaPath"; then return; fi
-  say "${TESSERA_CUDA:+TESSERA_CUDA=$TESSERA_CUDA: }No CUDA 13 toolkit; fetching its headers, NVRTC and nvJitLink as wheels (320 MB unpacked) into $build/cuda"
+  local why="no CUDA 13 toolkit found"
+  [ -z "${TESSERA_CUDA:-}" ] || why="TESSERA_CUDA=$TESSERA_CUDA"
+  say "Fetching CUDA 13's headers, NVRTC and nvJitLink as wheels (320 MB unpacked) into $build/cuda: $why"
   rm -rf "$build/cuda" "$build/cuda-venv"
   { /usr/bin/python3 -m venv "$build/cuda-venv" &&
     "$build/cuda-venv/bin/pip" install --disable-pip-version-check --no-input --no-deps --target "$build/cuda" "${wheels[@]}"; } \
