@@ -86,6 +86,11 @@ Status Driver::failure(int result, std::string doing) const {
   case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
     hint = "the PTX is newer than the driver; update the driver";
     break;
+  case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+  case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+    hint = "a graph capture is under way: prepare kernels and allocate before it begins; a launch of a prepared kernel "
+           "is allowed";
+    break;
   case CUDA_ERROR_ILLEGAL_ADDRESS:
   case CUDA_ERROR_MISALIGNED_ADDRESS:
   case CUDA_ERROR_ILLEGAL_INSTRUCTION:

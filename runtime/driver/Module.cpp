@@ -23,7 +23,7 @@ std::string trimmed(std::string text) {
 
 Result<std::shared_ptr<const Module>> Module::load(const std::shared_ptr<const Context> &context,
                                                    std::string_view code) {
-  return load(std::move(context), code, nullptr);
+  return load(context, code, nullptr);
 }
 
 Result<std::shared_ptr<const Module>> Module::load(const std::shared_ptr<const Context> &context, std::string_view code,
