@@ -27,6 +27,7 @@ KernelEmitter::KernelEmitter(attn::KernelOp kernel, LLVM::LLVMFuncOp function, L
       sharedPointerType_(LLVM::LLVMPointerType::get(kernel.getContext(), 3)) {}
 
 LogicalResult KernelEmitter::emit() {
+  kernel_.walk([&](attn::MaskScoresOp mask) { banded_ |= mask.getBand().has_value(); });
   entry_ = function_.addEntryBlock(b_);
   Block *body = b_.createBlock(&function_.getBody(), function_.getBody().end());
   b_.setInsertionPointToEnd(entry_);

@@ -193,7 +193,8 @@ private:
       streamed_; ///< by the dot that consumes them, in order
   llvm::DenseSet<mlir::Operation *> deferred_;
   llvm::StringMap<Value> once_;
-  Value freshTid_; ///< set inside a FreshThread
+  bool banded_ = false; ///< some tile is masked by a band
+  Value freshTid_;      ///< set inside a FreshThread
 };
 
 template <typename Build> mlir::Value KernelEmitter::once(const std::string &key, Build build) {

@@ -43,6 +43,12 @@ void KernelEmitter::copyChunk(Value shared, Value global, Value bytes, unsigned 
 }
 
 void KernelEmitter::emitCopyAsync(attn::CopyAsyncOp op) {
+  // Under a band the mask's branch and a max at every tile take the last registers, and the assembler moves
+  // accumulators about: there the values' copies find their addresses anew in every tile.
+  std::optional<FreshThread> fresh;
+  bool isValue = cast<BlockArgument>(op.getSource()).getArgNumber() == 2;
+  if (op.getWhole() && isValue && banded_ && schedule_.rescale == Rescale::Lazy)
+    fresh.emplace(*this);
   static constexpr StringRef names[] = {"q", "k", "v"};
   unsigned argument = cast<BlockArgument>(op.getSource()).getArgNumber();
   StringRef name = names[argument];
@@ -82,6 +88,7 @@ void KernelEmitter::emitCopyAsync(attn::CopyAsyncOp op) {
                               : once("copy.chunk/" + std::to_string(abreast) + "+" + std::to_string(column),
                                      [&] { return add(ownChunk, i32(column)); });
     bool padded = column + abreast > present;
+    Value before;
     for (unsigned pass = 0; pass < passes; ++pass) {
       unsigned step = pass * rowsAtOnce;
       Value target = once(
@@ -91,10 +98,13 @@ void KernelEmitter::emitCopyAsync(attn::CopyAsyncOp op) {
             return add(mul(r, i32(tile.pitch())), shl(xorI(chunk, swizzle), 4));
           });
       Value destination = sharedPointer(at, target, oneAddress ? step * tile.pitch() : 0);
-      Value source = global;
-      if (step) // one multiply-add: the row stride fits 32 bits
-        source = offset(source, mul(widen(rowStride), i64(int64_t(step) * bytes)));
-      source = offset(source, int64_t(column) * 16);
+      // One multiply-add each: the row stride fits 32 bits. From the row before where a band needs the uniform
+      // registers that hold the multiples of the stride.
+      Value first = offset(global, int64_t(column) * 16);
+      Value source = step == 0 ? first
+                     : banded_ ? offset(before, mul(widen(rowStride), i64(int64_t(rowsAtOnce) * bytes)))
+                               : offset(first, mul(widen(rowStride), i64(int64_t(step) * bytes)));
+      before = source;
 
       Value exists;
       if (!op.getWhole())

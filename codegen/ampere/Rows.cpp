@@ -77,39 +77,42 @@ void KernelEmitter::emitCompleteRows(attn::CompleteRowsOp op) {
   values_[op.getResult()] = std::move(out);
 }
 
-// Key column + c is visible to query row i iff c <= last(i) and c >= first(i), both relative to the tile and to this
-// lane's first column, so that every comparison is with a constant. Positions are 64-bit until they are clamped to the
-// tile (N13).
+// Key column + c is visible to query row i iff first(i) <= c <= last(i), both relative to the tile and to this lane's
+// first column, so that every comparison is with a constant. Positions are 64-bit until they are clamped to well beyond
+// the tile (N13); from there a lane's rows differ by constants.
 void KernelEmitter::emitMaskScores(attn::MaskScoresOp op) {
   FreshThread fresh(*this);
+  constexpr int64_t beyond = 1 << 20;            // more than the rows and columns of any tile together
+  constexpr int64_t farthest = int64_t(1) << 33; // a bound beyond any pair of positions is the same as this one
   Fragment fragment = fragmentOf(op.getScores());
-  unsigned columns = fragment.columnBlocks * 8;
   Registers &scores = values_[op.getScores()];
   Value column = values_[op.getCol()][0];
   Value keys = widen(parameter("seqlen_kv")), queries = widen(parameter("seqlen_q"));
   auto band = op.getBand();
-  Value shift = band && band->getAlign() == attn::BandAlign::BottomRight ? sub(keys, queries) : i64(0);
-  Value ownRow = add(values_[op.getRow()][0], widen(add(mul(warp(), i32(fragment.rowBlocks * 16)), laneRow())));
   Value firstColumn = shl(lanePair(), 1);
-  Value hidden = f32(-std::numeric_limits<float>::infinity());
-  auto clamp = [&](Value position, int64_t low, int64_t high) {
-    Value relative = sub(position, column);
-    relative = LLVM::SMinOp::create(b_, LLVM::SMaxOp::create(b_, relative, i64(low)), i64(high));
-    return sub(narrow(relative), firstColumn);
+  auto relative = [&](Value position) {
+    Value offset = sub(position, column);
+    offset = LLVM::SMinOp::create(b_, LLVM::SMaxOp::create(b_, offset, i64(-beyond)), i64(beyond));
+    return sub(narrow(offset), firstColumn);
   };
-  // A bound beyond any pair of positions is the same as one at 2^33.
-  auto bound = [](int64_t keysAway) { return std::min<int64_t>(keysAway, int64_t(1) << 33); };
+  Value lastKey = relative(sub(keys, i64(1))), lastOfBand, firstOfBand;
+  if (band) {
+    Value diagonal = add(values_[op.getRow()][0], widen(add(mul(warp(), i32(fragment.rowBlocks * 16)), laneRow())));
+    if (band->getAlign() == attn::BandAlign::BottomRight)
+      diagonal = add(diagonal, sub(keys, queries));
+    if (band->getRight())
+      lastOfBand = relative(add(diagonal, i64(std::min(*band->getRight(), farthest))));
+    if (band->getLeft())
+      firstOfBand = relative(sub(diagonal, i64(std::min(*band->getLeft(), farthest))));
+  }
+  Value hidden = f32(-std::numeric_limits<float>::infinity());
 
   Registers out(scores.size());
   for (unsigned rb = 0; rb < fragment.rowBlocks; ++rb)
     for (unsigned half = 0; half < 2; ++half) {
-      Value position = add(add(ownRow, i64(rb * 16 + half * 8)), shift);
-      Value last = sub(keys, i64(1)), first;
-      if (band && band->getRight())
-        last = LLVM::SMinOp::create(b_, last, add(position, i64(bound(*band->getRight()))));
-      last = clamp(last, -1, columns);
-      if (band && band->getLeft())
-        first = clamp(sub(position, i64(bound(*band->getLeft()))), 0, columns);
+      Value row = i32(rb * 16 + half * 8);
+      Value last = lastOfBand ? LLVM::SMinOp::create(b_, lastKey, add(lastOfBand, row)).getResult() : lastKey;
+      Value first = firstOfBand ? add(firstOfBand, row) : Value();
       for (unsigned cb = 0; cb < fragment.columnBlocks; ++cb)
         for (unsigned e = 0; e < 2; ++e) {
           unsigned at = fragment.accumulator(rb, cb, 2 * half + e);
