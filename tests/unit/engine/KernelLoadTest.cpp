@@ -48,7 +48,7 @@ TEST_F(KernelLoad, SimulatorGetsPtxOnly) {
   EXPECT_EQ(kernel->info().device, "sim:a100 (a100)");
 }
 
-TEST_F(KernelLoad, ImageForANewerGpuIsRefused) {
+TEST_F(KernelLoad, B5_79_ImageForANewerGpuIsRefused) {
   Result<Kernel> kernel = Kernel::load(fakes::image({}, "sm_90"), fakes::device());
   EXPECT_EQ(kernel.status().code(), Code::Unsupported);
   EXPECT_NE(kernel.status().message().find("compiled for sm_90; cuda:0 (a100) has compute capability 8.0"),
@@ -78,7 +78,7 @@ TEST_F(KernelLoad, MissingEntryAndContradictionsAreStatuses) {
   EXPECT_EQ(Kernel::load(image, fakes::device()).status().code(), Code::InvalidArgument);
 }
 
-TEST_F(KernelLoad, CodeIsUnloadedWithTheLastHandle) {
+TEST_F(KernelLoad, B6_86_CodeIsUnloadedWithTheLastHandle) {
   {
     Result<Kernel> kernel = Kernel::load(fakes::image(), fakes::device());
     Kernel copy = *kernel;

@@ -121,7 +121,7 @@ TEST_F(Launch, ImageMayDeclareFewerParameters) {
   EXPECT_EQ(passed(image, "seqlen_kv"), 517u);
 }
 
-TEST_F(Launch, ContextIsMadeCurrentAndTheFormerOneRestored) {
+TEST_F(Launch, B5_82_ContextIsMadeCurrentAndTheFormerOneRestored) {
   record(fakes::image());
   Device first = fakes::device("cuda:0"), second = fakes::device("cuda:1");
   ScopedContext scope(*first.context());
@@ -200,7 +200,7 @@ TEST_F(Launch, AllocatesNothing) {
 }
 #endif
 
-TEST_F(Launch, ManyThreadsShareOneKernel) {
+TEST_F(Launch, B6_84_ManyThreadsShareOneKernel) {
   const Kernel kernel = *Kernel::load(fakes::image(), fakes::device());
   {
     std::vector<std::jthread> threads;

@@ -23,7 +23,7 @@ TEST(Target, UnknownNameListsTheKnownOnes) {
   EXPECT_NE(found.status().hint().find("sm_80, sm_86, sm_89, sm_90, sm_120"), std::string::npos);
 }
 
-TEST(Target, DeviceGetsTheNewestThatRunsOnIt) {
+TEST(Target, B5_81_DeviceGetsTheNewestThatRunsOnIt) {
   auto nameFor = [](unsigned major, unsigned minor) { return std::string(Target::forDevice(major, minor)->name); };
   EXPECT_EQ(nameFor(8, 0), "sm_80");
   EXPECT_EQ(nameFor(8, 7), "sm_86");
