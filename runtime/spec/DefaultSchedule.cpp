@@ -22,7 +22,7 @@ constexpr Preference narrow[] = {
 
 // A left bound adds a comparison per score and visits few tiles: narrower ones waste less at both edges.
 constexpr Preference windowed[] = {
-    {64, 128, 96, 4},  {128, 128, 48, 4}, {192, 128, 64, 8}, {256, 128, 64, 8},
+    {64, 128, 64, 4},  {128, 128, 48, 4}, {192, 128, 64, 8}, {256, 128, 64, 8},
     {256, 128, 32, 8}, {256, 64, 32, 4},  {256, 64, 16, 4},
 };
 
