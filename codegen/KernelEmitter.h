@@ -189,8 +189,8 @@ private:
   mlir::Block *entry_ = nullptr;
   ValueMap<Registers> values_;
   ValueMap<Shared> shared_;
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *>>
-      streamed_; ///< by the dot that consumes them, in order
+  /// By the dot that consumes them, in order.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *>> streamed_;
   llvm::DenseSet<mlir::Operation *> deferred_;
   llvm::StringMap<Value> once_;
   bool banded_ = false; ///< some tile is masked by a band

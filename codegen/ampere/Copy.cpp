@@ -46,11 +46,10 @@ void KernelEmitter::emitCopyAsync(attn::CopyAsyncOp op) {
   // Under a band the mask's branch and a max at every tile take the last registers, and the assembler moves
   // accumulators about: there the values' copies find their addresses anew in every tile.
   std::optional<FreshThread> fresh;
-  bool isValue = cast<BlockArgument>(op.getSource()).getArgNumber() == 2;
-  if (op.getWhole() && isValue && banded_ && schedule_.rescale == Rescale::Lazy)
+  unsigned argument = cast<BlockArgument>(op.getSource()).getArgNumber();
+  if (op.getWhole() && argument == 2 && banded_ && schedule_.rescale == Rescale::Lazy)
     fresh.emplace(*this);
   static constexpr StringRef names[] = {"q", "k", "v"};
-  unsigned argument = cast<BlockArgument>(op.getSource()).getArgNumber();
   StringRef name = names[argument];
   const Shared at = shared(op.getTarget());
   const SharedTile &tile = at.tile;

@@ -2,10 +2,9 @@
 //
 // Roles of a lane in an ldmatrix.x4 (four 8 x 8 matrices of 16-byte rows; lane t gives the address of row t % 8 of
 // matrix t / 8):
-//   A (Q):  row lane % 16 of the block, chunk half lane / 16                 -> a0 a1 a2 a3
-//   B (K):  key lane % 8 + 8 (lane / 16), chunk half (lane / 8) % 2         -> b0 b1 of keys 0-7, b0 b1 of keys 8-15
-//   B (V):  key lane % 16, chunk half lane / 16, transposed                 -> b0 b1 of columns 0-7, b0 b1 of columns
-//   8-15
+//   A (Q):  row lane % 16 of the block, chunk half lane / 16      -> a0 a1 a2 a3
+//   B (K):  key lane % 8 + 8 (lane / 16), chunk half lane / 8 % 2 -> b0 b1 of keys 0-7, b0 b1 of keys 8-15
+//   B (V):  key lane % 16, chunk half lane / 16, transposed       -> b0 b1 of columns 0-7, b0 b1 of columns 8-15
 #include "codegen/KernelEmitter.h"
 
 using namespace mlir;
@@ -30,8 +29,8 @@ Registers KernelEmitter::mma(ArrayRef<Value> a, ArrayRef<Value> b, ArrayRef<Valu
   return unpack(intrinsic(name, result, arguments), 4);
 }
 
-// x = high + low up to 2^-22 |x|, both tf32. Infinities and NaN stand in the high part; their low part must not be inf
-// - inf.
+// x = high + low up to 2^-22 |x|, both tf32. Infinities and NaN stand in the high part; their low part, which would be
+// the difference of two infinities, is 0.
 std::pair<Value, Value> KernelEmitter::splitTf32(Value x, bool precise) {
   x = bits(x, f32Type_);
   Value high = intrinsic("llvm.nvvm.f2tf32.rna", i32Type_, {x});
@@ -124,6 +123,10 @@ Registers KernelEmitter::loadB32(const Shared &at, unsigned keyBlock, unsigned c
   return out;
 }
 
+/// A register i of a 32-bit operand is element elementOfA32[i] of its block, and the other way round: rows g and g + 8
+/// of k = q, then of k = q + 4.
+static constexpr unsigned elementOfA32[] = {0, 2, 1, 3};
+
 LogicalResult KernelEmitter::emitSharedLoad(attn::SharedLoadOp op) {
   Fragment fragment = fragmentOf(op.getTile());
   bool wide = elementBytes(op.getSource().getType().getElementType()) == 4;
@@ -133,10 +136,8 @@ LogicalResult KernelEmitter::emitSharedLoad(attn::SharedLoadOp op) {
     for (unsigned k = 0; k < kSteps; ++k) {
       Registers a = loadA(op.getSource(), rb, k);
       for (unsigned i = 0; i < 4; ++i)
-        out[wide ? fragment.accumulator(rb, k, i) : fragment.pair(rb, 2 * k + i / 2, i % 2)] = a[wide ? (i == 1   ? 2
-                                                                                                         : i == 2 ? 1
-                                                                                                                  : i)
-                                                                                                      : i];
+        out[wide ? fragment.accumulator(rb, k, i) : fragment.pair(rb, 2 * k + i / 2, i % 2)] =
+            a[wide ? elementOfA32[i] : i];
     }
   values_[op.getTile()] = std::move(out);
   return success();
@@ -150,7 +151,7 @@ Registers KernelEmitter::operandA(Value lhs, unsigned rowBlock, unsigned kStep) 
   Registers &in = values_[lhs];
   Registers a;
   if (elementBytes(cast<RankedTensorType>(lhs.getType()).getElementType()) == 4) {
-    for (unsigned e : {0, 2, 1, 3}) // rows g, g + 8 of k = q, then of k = q + 4
+    for (unsigned e : elementOfA32)
       a.push_back(in[fragment.accumulator(rowBlock, kStep, e)]);
   } else {
     for (unsigned i = 0; i < 4; ++i)

@@ -196,8 +196,8 @@ private:
       load.op.getTile().replaceAllUsesWith(slot(load.buffer, current));
       load.op.erase();
     }
-    b_.setInsertionPointAfter(
-        loop); // what follows may write where the last tile was read, or where no tile has been waited for
+    // What follows may write where the last tile was read, or where no tile has been waited for.
+    b_.setInsertionPointAfter(loop);
     syncAfterWait(0);
   }
 

@@ -5,41 +5,46 @@ namespace tessera::sim::lanes::TESSERA_SIM_ISA {
 
 namespace {
 
+/// Ordered and unordered comparisons of floating-point values; folds to one comparison where c is a constant.
+template <class T> inline __attribute__((always_inline)) bool compareFloat(Compare c, T a, T b) {
+  bool nan = a != a || b != b;
+  switch (c) {
+  case Compare::EQ:
+    return a == b;
+  case Compare::NE:
+    return !nan && a != b;
+  case Compare::LT:
+    return a < b;
+  case Compare::LE:
+    return a <= b;
+  case Compare::GT:
+    return a > b;
+  case Compare::GE:
+    return a >= b;
+  case Compare::EQU:
+    return nan || a == b;
+  case Compare::NEU:
+    return nan || a != b;
+  case Compare::LTU:
+    return !(a >= b);
+  case Compare::LEU:
+    return !(a > b);
+  case Compare::GTU:
+    return !(a <= b);
+  case Compare::GEU:
+    return !(a < b);
+  case Compare::NUM:
+    return !nan;
+  case Compare::NAN_:
+    return nan;
+  default:
+    return false;
+  }
+}
+
 template <Compare C, class T> bool compare(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
-    bool nan = a != a || b != b;
-    switch (C) {
-    case Compare::EQ:
-      return a == b;
-    case Compare::NE:
-      return !nan && a != b;
-    case Compare::LT:
-      return a < b;
-    case Compare::LE:
-      return a <= b;
-    case Compare::GT:
-      return a > b;
-    case Compare::GE:
-      return a >= b;
-    case Compare::EQU:
-      return nan || a == b;
-    case Compare::NEU:
-      return nan || a != b;
-    case Compare::LTU:
-      return !(a >= b);
-    case Compare::LEU:
-      return !(a > b);
-    case Compare::GTU:
-      return !(a <= b);
-    case Compare::GEU:
-      return !(a < b);
-    case Compare::NUM:
-      return !nan;
-    case Compare::NAN_:
-      return nan;
-    default:
-      return false;
-    }
+    return compareFloat(C, a, b);
   } else {
     switch (C) {
     case Compare::EQ:
@@ -139,42 +144,6 @@ template <class T, bool Ftz> Handler byCompare(const Op &op) {
   return nullptr;
 }
 
-bool compareAny(Compare c, double a, double b) {
-  bool nan = a != a || b != b;
-  switch (c) {
-  case Compare::EQ:
-    return a == b;
-  case Compare::NE:
-    return !nan && a != b;
-  case Compare::LT:
-    return a < b;
-  case Compare::LE:
-    return a <= b;
-  case Compare::GT:
-    return a > b;
-  case Compare::GE:
-    return a >= b;
-  case Compare::EQU:
-    return nan || a == b;
-  case Compare::NEU:
-    return nan || a != b;
-  case Compare::LTU:
-    return !(a >= b);
-  case Compare::LEU:
-    return !(a > b);
-  case Compare::GTU:
-    return !(a <= b);
-  case Compare::GEU:
-    return !(a < b);
-  case Compare::NUM:
-    return !nan;
-  case Compare::NAN_:
-    return nan;
-  default:
-    return false;
-  }
-}
-
 bool compareInteger(Compare c, Type type, uint64_t a, uint64_t b) {
   unsigned bits = 8 * ptx::sizeOf(type);
   if (isSigned(type)) {
@@ -232,7 +201,7 @@ uint64_t rawValue(Warp &w, uint32_t offset, unsigned bytes, unsigned i) {
 
 bool compareOne(const Op &op, uint64_t a, uint64_t b) {
   if (ptx::isFloat(op.type))
-    return compareAny(op.compare, floatValue(op, op.type, a), floatValue(op, op.type, b));
+    return compareFloat(op.compare, floatValue(op, op.type, a), floatValue(op, op.type, b));
   return compareInteger(op.compare, op.type, a, b);
 }
 

@@ -1,42 +1,20 @@
 // The program as a shell sees it: exit codes, and sentences that hold the value and a remedy. Nothing here needs a
 // device.
-#include "autotune/cli/Program.h"
+#include "tests/unit/cli/RunProgram.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <sstream>
-#include <vector>
-
-using tessera::cli::runProgram;
+using tessera::test::Ran;
+using tessera::test::runTessera;
 
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-
-Ran tessera(const std::string &arguments) {
-  std::vector<std::string> words{"tessera"};
-  std::istringstream stream(arguments);
-  for (std::string word; stream >> word;)
-    words.push_back(word);
-  std::vector<const char *> argv;
-  for (const std::string &word : words)
-    argv.push_back(word.c_str());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int code = runProgram(int(argv.size()), argv.data());
-  const std::string err = testing::internal::GetCapturedStderr();
-  return {code, testing::internal::GetCapturedStdout(), err};
-}
-
 TEST(Program, HelpAndVersionAreRight) {
-  EXPECT_EQ(tessera("--help").code, 0);
-  EXPECT_NE(tessera("--help").out.find("Exit codes"), std::string::npos);
-  EXPECT_NE(tessera("run --help").out.find("--seqlen-kv"), std::string::npos);
-  EXPECT_EQ(tessera("--version").out.rfind("tessera ", 0), 0u);
+  EXPECT_EQ(runTessera("--help").code, 0);
+  EXPECT_NE(runTessera("--help").out.find("Exit codes"), std::string::npos);
+  EXPECT_NE(runTessera("run --help").out.find("--seqlen-kv"), std::string::npos);
+  EXPECT_EQ(runTessera("--version").out.rfind("tessera ", 0), 0u);
 }
 
 TEST(Program, MistakesAreUsageErrorsWithValueAndRemedy) {
@@ -60,7 +38,7 @@ TEST(Program, MistakesAreUsageErrorsWithValueAndRemedy) {
       {"compile --target sm_80 --json", "cannot both go to stdout"},
   };
   for (const auto &[arguments, expected] : mistakes) {
-    const Ran run = tessera(arguments);
+    const Ran run = runTessera(arguments);
     EXPECT_EQ(run.code, 2) << arguments;
     EXPECT_NE(run.err.find(expected), std::string::npos) << arguments << "\n" << run.err;
     EXPECT_NE(run.err.find("hint:"), std::string::npos) << arguments << "\n" << run.err;
@@ -69,14 +47,14 @@ TEST(Program, MistakesAreUsageErrorsWithValueAndRemedy) {
 }
 
 TEST(Program, TheKindOfTroubleIsInTheExitCode) {
-  EXPECT_EQ(tessera("explain --target sm_80 --head-dim 100").code, 3);
-  EXPECT_EQ(tessera("explain --target sm_80 --head-dim 512").code, 3);
-  EXPECT_EQ(tessera("run --device cuda:9999").code, 4);
-  EXPECT_EQ(tessera("run --q no.npy --k no.npy --v no.npy").code, 5);
+  EXPECT_EQ(runTessera("explain --target sm_80 --head-dim 100").code, 3);
+  EXPECT_EQ(runTessera("explain --target sm_80 --head-dim 512").code, 3);
+  EXPECT_EQ(runTessera("run --device cuda:9999").code, 4);
+  EXPECT_EQ(runTessera("run --q no.npy --k no.npy --v no.npy").code, 5);
 }
 
 TEST(Program, ExplainSaysWhatIsChosenAndWhy) {
-  const Ran run = tessera("explain --json --target sm_86 --head-dim 256 --causal bottom-right");
+  const Ran run = runTessera("explain --json --target sm_86 --head-dim 256 --causal bottom-right");
   ASSERT_EQ(run.code, 0) << run.err;
   const nlohmann::json report = nlohmann::json::parse(run.out);
   EXPECT_EQ(report["target"], "sm_86");
@@ -85,14 +63,14 @@ TEST(Program, ExplainSaysWhatIsChosenAndWhy) {
   EXPECT_LE(report["shared_bytes"].get<int>(), 99 * 1024);
   // A schedule given back is the schedule explained.
   const std::string schedule = report["schedule"];
-  const Ran again = tessera("explain --target sm_86 --head-dim 256 --causal bottom-right --schedule " + schedule);
+  const Ran again = runTessera("explain --target sm_86 --head-dim 256 --causal bottom-right --schedule " + schedule);
   EXPECT_NE(again.out.find(schedule), std::string::npos) << again.out << again.err;
   EXPECT_NE(again.out.find("given by the caller"), std::string::npos);
 }
 
 TEST(Program, AnAssumedAlignmentIsSaid) {
-  EXPECT_NE(tessera("explain --target sm_80 --window 3,0").out.find("aligned bottom-right"), std::string::npos);
-  EXPECT_EQ(tessera("explain --target sm_80 --window 3,0 --align top-left").out.find("note"), std::string::npos);
+  EXPECT_NE(runTessera("explain --target sm_80 --window 3,0").out.find("aligned bottom-right"), std::string::npos);
+  EXPECT_EQ(runTessera("explain --target sm_80 --window 3,0 --align top-left").out.find("note"), std::string::npos);
 }
 
 } // namespace
