@@ -80,11 +80,13 @@ private:
   std::unique_ptr<program::Program> program_;
 };
 
-/// When asynchronous copies take effect.
-enum class AsyncMode : uint8_t {
-  Late,   ///< at the last moment that the manual allows, so that a missing wait shows
-  Eager,  ///< at issue
-  Random, ///< each at a moment drawn from Options::seed
+/// In which order the parties of a launch make progress, where the manual leaves it open.
+enum class Schedule : uint8_t {
+  Late,   ///< asynchronous operations take effect at the last moment that the manual allows, so that a missing wait
+          ///< shows; warps take turns, each until it waits
+  Eager,  ///< asynchronous operations take effect at issue; warps as above
+  Random, ///< warps, divergent lanes, blocks and asynchronous operations advance as Options::seed draws it, on one
+          ///< host thread
 };
 
 /// How matrix instructions round (design/ptx-semantics.md, 2.8).
@@ -96,9 +98,9 @@ enum class MmaMode : uint8_t {
 
 struct Options {
   bool checks = true;    ///< shadow state: uninitialised reads, async hazards, races; bounds are checked always
-  bool races = true;     ///< with checks: conflicts in shared memory between barriers
+  bool races = true;     ///< with checks: conflicting accesses of shared and global memory that nothing orders
   bool counters = false; ///< fill LaunchReport::counters and ::instructions
-  AsyncMode async = AsyncMode::Late;
+  Schedule schedule = Schedule::Late;
   MmaMode mma = MmaMode::Exact;
   uint64_t seed = 0;
   unsigned threads = 0;          ///< host threads; 0: as many as the machine has. Results do not depend on it.
@@ -141,13 +143,16 @@ struct Finding {
   uint32_t line = 0;       ///< of the PTX text, 1-based; 0: no single instruction
   std::string instruction; ///< its text
   Dim3 block{0, 0, 0}, thread{0, 0, 0};
-  uint64_t address = 0; ///< in `space`
-  uint32_t bytes = 0;   ///< of the access
-  std::string space;    ///< "global", "shared", "local", "const", "param"; empty: no address
-  std::string object;   ///< allocation or variable with its size
-  std::string other;    ///< the other party: thread, instruction, barrier
-  uint32_t otherLine = 0;
-  uint64_t repeats = 0; ///< further occurrences of the same kind at the same instruction
+  uint64_t address = 0;         ///< in `space`
+  uint32_t bytes = 0;           ///< of the access
+  std::string space;            ///< "global", "shared", "local", "const", "param"; empty: no address
+  std::string object;           ///< allocation or variable with its size
+  std::string other;            ///< the other party in words: access, barrier, waiting warps
+  uint32_t otherLine = 0;       ///< of the other party's instruction; 0: none
+  std::string otherInstruction; ///< its text
+  Dim3 otherBlock{0, 0, 0};     ///< with otherLine
+  uint32_t otherWarp = 0;       ///< with otherLine
+  uint64_t repeats = 0;         ///< further occurrences of the same kind at the same instruction
   std::string text;
 };
 

@@ -304,7 +304,7 @@ private:
       return true;
     if (op.code == Opcode::Red)
       return ptx::isFloat(op.type) || op.type == Type::F16x2 || op.type == Type::BF16x2;
-    return op.code == Opcode::Ld && (op.flags & Ordered);
+    return op.code == Opcode::Ld && op.order != Order::Weak && op.scope != Scope::Block;
   }
 
   /// Peak pressure and a few for addresses and the call frame, within what the kernel's directives leave to the

@@ -48,8 +48,8 @@ int failed(CUresult code, std::string text) {
   return code;
 }
 
-constexpr std::pair<const char *, AsyncMode> Schedules[] = {
-    {"latest", AsyncMode::Late}, {"eager", AsyncMode::Eager}, {"random", AsyncMode::Random}};
+constexpr std::pair<const char *, Schedule> schedules[] = {
+    {"latest", Schedule::Late}, {"eager", Schedule::Eager}, {"random", Schedule::Random}};
 constexpr std::pair<const char *, MmaMode> MmaModes[] = {
     {"hardware", MmaMode::Hardware}, {"exact", MmaMode::Exact}, {"stress", MmaMode::Stress}};
 
@@ -112,7 +112,7 @@ Status readOption(const std::string &key, const Json &value, Settings *settings,
   if (key == "counters")
     return readBool(key, value, &core.counters);
   if (key == "schedule")
-    return readMode(key, value, Schedules, &core.async);
+    return readMode(key, value, schedules, &core.schedule);
   if (key == "mma")
     return readMode(key, value, MmaModes, &core.mma);
   if (key == "seed")
@@ -188,7 +188,7 @@ TESSERA_SIM_EXPORT const char *tessera_sim_options(void) {
                {"checks", core.checks},
                {"races", core.races},
                {"counters", core.counters},
-               {"schedule", nameOf(Schedules, core.async)},
+               {"schedule", nameOf(schedules, core.schedule)},
                {"mma", nameOf(MmaModes, core.mma)},
                {"seed", core.seed},
                {"threads", core.threads},

@@ -68,7 +68,7 @@ void completeCopy(Warp &w, AsyncCopy &copy, uint32_t lanes) {
 const Op *runAsyncCopy(Warp &w, const Op &op) {
   const Options &options = *w.block->launch->options;
   AsyncCopies &async = *w.async;
-  if (options.async == AsyncMode::Random)
+  if (options.schedule == Schedule::Random)
     completeSome(w);
   unsigned bytes = op.vector;
   uint32_t zeroed =
@@ -158,7 +158,7 @@ const Op *runAsyncCopy(Warp &w, const Op &op) {
       countGlobal(w, op, source, reading, bytes, w.block->counters.asyncCopies);
     countShared(w, op, destination, w.active, bytes, w.block->counters.asyncWrites);
   }
-  if (options.async == AsyncMode::Eager) {
+  if (options.schedule == Schedule::Eager) {
     // Takes effect at once, and counts as in flight until it is waited for.
     bool checks = w.checks;
     w.checks = false;

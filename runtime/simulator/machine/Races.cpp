@@ -50,6 +50,23 @@ void raceBarrier(Block &block, unsigned barrier, uint64_t warps) {
   std::fill(sum.begin(), sum.end(), 0);
 }
 
+void raceRelease(Warp &w, Clock &into) {
+  if (!w.block->races)
+    return;
+  std::vector<uint32_t> &own = w.block->races->clocks[w.index];
+  into.join(w.block->linear, own);
+  ++own[w.index];
+}
+
+void raceAcquire(Warp &w, const Clock &from) {
+  if (!w.block->races)
+    return;
+  std::vector<uint32_t> &own = w.block->races->clocks[w.index];
+  if (auto known = from.blocks.find(w.block->linear); known != from.blocks.end())
+    for (size_t i = 0; i < known->second.size(); ++i)
+      own[i] = std::max(own[i], known->second[i]);
+}
+
 namespace {
 
 void race(Warp &w, const Op &op, unsigned lane, uint64_t address, unsigned bytes, bool write, unsigned otherWarp,
@@ -96,7 +113,7 @@ void recordShared(Warp &w, const Op &op, const uint64_t *addresses, uint32_t lan
   RaceState &r = *w.block->races;
   std::vector<uint32_t> &known = r.clocks[w.index];
   bool write = intent != Intent::Load && intent != Intent::AsyncRead,
-       atomic = intent == Intent::Atomic || (op.flags & program::Ordered);
+       atomic = intent == Intent::Atomic || op.order != program::Order::Weak;
   if (atomic)
     synchronise(w, addresses, lanes, intent);
   uint32_t now = known[w.index];

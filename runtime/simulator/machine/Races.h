@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/simulator/machine/Block.h"
+#include "runtime/simulator/machine/Clock.h"
 
 #include <unordered_map>
 
@@ -31,5 +32,10 @@ struct RaceState {
 void raceStart(Block &block);
 void raceArrive(Block &block, Warp &warp, unsigned barrier);
 void raceBarrier(Block &block, unsigned barrier, uint64_t warps);
+
+/// A release: `into` learns what the warp knows, and the warp begins a new interval. Nothing without races.
+void raceRelease(Warp &warp, Clock &into);
+/// An acquire: the warp learns what `from` holds.
+void raceAcquire(Warp &warp, const Clock &from);
 
 } // namespace tessera::sim::machine

@@ -1,4 +1,4 @@
-// Branches, calls, exits, barriers, fences and asynchronous copies.
+// Branches, calls, exits, barriers and fences.
 #include "runtime/simulator/program/Decoder.h"
 #include "runtime/simulator/program/Variants.h"
 
@@ -233,13 +233,16 @@ bool barrier(Decoder &d) {
 
 bool fence(Decoder &d) {
   Op op = d.make(Opcode::Fence, Pipe::Other, Flow::None);
-  op.variant = static_cast<uint8_t>(FenceKind::Device);
+  op.order = Order::AcqRel;
   if (d.instruction().opcode == "membar") {
-    if (d.has(".cta"))
-      op.variant = static_cast<uint8_t>(FenceKind::Block);
-    else if (!d.has(".gl") && !d.has(".sys") && !d.has(".proxy"))
+    if (d.has(".proxy")) {
+      op.variant = static_cast<uint8_t>(FenceKind::Proxy);
+      return (d.has(".alias") || d.error("this proxy is not known")) && d.expectCount(0) && d.append(op);
+    }
+    op.order = Order::Sc;
+    op.scope = d.has(".cta") ? Scope::Block : d.has(".sys") ? Scope::System : Scope::Device;
+    if (op.scope == Scope::Device && !d.has(".gl"))
       return d.error("'membar' needs .cta, .gl or .sys");
-    d.has(".alias");
     return d.expectCount(0) && d.append(op);
   }
   if (d.has(".proxy")) {
@@ -252,82 +255,14 @@ bool fence(Decoder &d) {
       d.has(name);
     return d.append(op);
   }
-  for (std::string_view name : {".sc", ".acq_rel", ".acquire", ".release", ".mbarrier_init",
-                                ".sync_restrict::shared::cta", ".sync_restrict::shared::cluster"})
+  decodeOrder(d, op);
+  for (std::string_view name : {".mbarrier_init", ".sync_restrict::shared::cta", ".sync_restrict::shared::cluster"})
     d.has(name);
-  if (d.has(".cta"))
-    op.variant = static_cast<uint8_t>(FenceKind::Block);
-  else if (!d.has(".gpu") && !d.has(".sys") && !d.has(".cluster"))
+  if (op.order == Order::Relaxed)
+    return d.error("a fence cannot be .relaxed");
+  if (!decodeScope(d, op))
     return d.error("'fence' needs a scope");
   return d.expectCount(0) && d.append(op);
-}
-
-bool asyncCopy(Decoder &d) {
-  if (!d.has(".async"))
-    return d.error("only the asynchronous forms of 'cp' exist");
-  if (!d.require(80, "'cp.async'"))
-    return false;
-  if (d.has(".commit_group"))
-    return d.expectCount(0) && d.append(d.make(Opcode::CpAsyncCommit, Pipe::Lsu, Flow::None));
-  if (d.has(".wait_all"))
-    return d.expectCount(0) && d.append(d.make(Opcode::CpAsyncWaitAll, Pipe::Other, Flow::None));
-  if (d.has(".wait_group")) {
-    Op op = d.make(Opcode::CpAsyncWait, Pipe::Other, Flow::None);
-    if (!d.expectCount(1) || !d.immediate(d.operand(0), op.imm, "the number of groups"))
-      return false;
-    return op.imm >= 0 ? d.append(op) : d.error("the number of groups cannot be negative");
-  }
-  for (std::string_view name : {".bulk", ".mbarrier", ".reduce"})
-    if (d.has(name))
-      return d.error(fmt::format("'cp.async{}' is not supported yet by this simulator", name));
-  Op op = d.make(Opcode::CpAsync, Pipe::Lsu, Flow::None);
-  bool ca = d.has(".ca");
-  if (!ca && !d.has(".cg"))
-    return d.error("'cp.async' needs .ca or .cg");
-  if ((!d.has(".shared") && !d.has(".shared::cta")) || !d.has(".global"))
-    return d.error("'cp.async' copies from .global to .shared");
-  d.skipCacheHints();
-  int64_t bytes = 0;
-  if (!d.expectCount(3, 5) || !d.immediate(d.operand(2), bytes, "the copy size"))
-    return false;
-  if (!(bytes == 16 || (ca && (bytes == 4 || bytes == 8))))
-    return d.error(fmt::format("a copy of {} bytes does not exist; .ca copies 4, 8 or 16, .cg 16", bytes));
-  op.vector = static_cast<uint8_t>(bytes);
-  op.space = Space::Shared;
-  if (!d.address(d.operand(0), op))
-    return false;
-  // The source address: its offset goes to operand d as a constant, since imm holds the destination's.
-  Op source = op;
-  source.space = Space::Global;
-  source.flags = 0;
-  if (!d.address(d.operand(1), source, op.b))
-    return false;
-  op.d = d.constant(8, static_cast<uint64_t>(source.imm));
-  size_t next = 3;
-  if (next < d.count()) {
-    const ptx::Operand &third = d.operand(next);
-    bool isPredicate = third.kind == OperandKind::Register && d.registerInfo(third.index).type == Type::Pred;
-    bool isPolicy = third.kind == OperandKind::Register && d.registerInfo(third.index).bytes == 8;
-    if (isPredicate) {
-      bool negated = false;
-      if (!d.predicateSource(third, op.c, negated))
-        return false;
-      op.flags |= IgnoreSource | (negated ? NegatePredicate : 0);
-      ++next;
-    } else if (!isPolicy) {
-      if (!d.source(third, Type::U32, op.c))
-        return false;
-      op.flags |= HasSourceSize;
-      ++next;
-    }
-  }
-  if (next < d.count()) {
-    uint32_t policy = 0;
-    if (!d.source(next, Type::B64, policy))
-      return false;
-    ++next;
-  }
-  return next == d.count() ? d.append(op) : d.error("'cp.async' has too many operands");
 }
 
 } // namespace
@@ -347,7 +282,5 @@ void addBarrierDecoders(DecodeTable &table) {
   table["bar"] = table["barrier"] = barrier;
   table["fence"] = table["membar"] = fence;
 }
-
-void addAsyncDecoders(DecodeTable &table) { table["cp"] = asyncCopy; }
 
 } // namespace tessera::sim::program

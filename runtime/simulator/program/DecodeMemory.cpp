@@ -20,22 +20,15 @@ bool stateSpace(Decoder &d, Op &op) {
   return true;
 }
 
-/// .weak, .volatile, .relaxed.scope …: all are executed in order here; what matters is whether other blocks are
-/// awaited.
-bool ordering(Decoder &d, Op &op) {
+/// .weak, .volatile, .relaxed.scope …
+void ordering(Decoder &d, Op &op) {
   d.has(".weak");
-  d.has(".mmio");
-  bool ordered = d.has(".volatile");
-  for (std::string_view name : {".relaxed", ".acquire", ".release", ".acq_rel", ".sc"})
-    ordered |= d.has(name);
-  bool wide = false;
-  d.has(".cta");
-  d.has(".cluster");
-  for (std::string_view name : {".gpu", ".sys", ".gl"})
-    wide |= d.has(name);
-  if (ordered || wide)
-    op.flags |= Ordered;
-  return true;
+  if (d.has(".mmio") | d.has(".volatile")) {
+    op.order = Order::Relaxed;
+    op.scope = Scope::System;
+  }
+  decodeOrder(d, op);
+  decodeScope(d, op);
 }
 
 void cacheOperators(Decoder &d) {
@@ -223,6 +216,8 @@ bool atomic(Decoder &d) {
   if (reduction && d.has(".async"))
     return d.error("'red.async' is not supported");
   ordering(d, op);
+  if (op.order == Order::Weak)
+    op.order = Order::Relaxed; // atomics are strong
   stateSpace(d, op);
   if (!atomicOperation(d, op))
     return false;
@@ -244,6 +239,31 @@ bool atomic(Decoder &d) {
 }
 
 } // namespace
+
+bool decodeOrder(Decoder &d, Op &op) {
+  static constexpr std::pair<std::string_view, Order> orders[] = {{".relaxed", Order::Relaxed},
+                                                                  {".acquire", Order::Acquire},
+                                                                  {".release", Order::Release},
+                                                                  {".acq_rel", Order::AcqRel},
+                                                                  {".sc", Order::Sc}};
+  for (const auto &[name, order] : orders)
+    if (d.has(name)) {
+      op.order = order;
+      return true;
+    }
+  return false;
+}
+
+bool decodeScope(Decoder &d, Op &op) {
+  static constexpr std::pair<std::string_view, Scope> scopes[] = {
+      {".cta", Scope::Block}, {".cluster", Scope::Cluster}, {".gpu", Scope::Device}, {".sys", Scope::System}};
+  for (const auto &[name, scope] : scopes)
+    if (d.has(name)) {
+      op.scope = scope;
+      return true;
+    }
+  return false;
+}
 
 void addMemoryDecoders(DecodeTable &table) {
   table["ld"] = table["ldu"] = load;

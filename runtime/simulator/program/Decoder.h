@@ -119,6 +119,11 @@ private:
   Status error_;
 };
 
+/// .relaxed .acquire .release .acq_rel .sc into op.order; false, without error, when there is none.
+bool decodeOrder(Decoder &d, Op &op);
+/// .cta .cluster .gpu .sys into op.scope; false, without error, when there is none.
+bool decodeScope(Decoder &d, Op &op);
+
 /// One family: opcode name to decoding function.
 using DecodeFunction = bool (*)(Decoder &);
 using DecodeTable = std::map<std::string_view, DecodeFunction>;

@@ -166,6 +166,11 @@ enum class Compare : uint8_t { EQ, NE, LT, LE, GT, GE, LO, LS, HI, HS, EQU, NEU,
 
 enum class BoolOp : uint8_t { None, And, Or, Xor };
 
+/// Memory ordering of an access or fence. Volatile accesses are relaxed at system scope.
+enum class Order : uint8_t { Weak, Relaxed, Acquire, Release, AcqRel, Sc };
+/// Those among whom an ordered access or fence counts.
+enum class Scope : uint8_t { Block, Cluster, Device, System };
+
 enum Flag : uint32_t {
   Ftz = 1 << 0,
   Sat = 1 << 1,
@@ -194,7 +199,6 @@ enum Flag : uint32_t {
   HasSourceSize = 1 << 24,
   HasCount = 1 << 25,    ///< barrier with a thread count; vote etc. otherwise unused
   ShiftedMode = 1 << 26, ///< bmsk.wrap
-  Ordered = 1 << 27,     ///< acquire, release or volatile: other blocks may be waited for
   Synthetic = 1 << 28,   ///< added by the decoder; not an instruction of the text
 };
 
@@ -232,6 +236,8 @@ struct alignas(64) Op {
   uint8_t variant = 0;       ///< kind within the opcode: shfl mode, vote mode, atomic operation, mma shape …
   Flow flow = Flow::Handler;
   Pipe pipe = Pipe::Other;
+  Order order = Order::Weak; ///< accesses, atomics, fences, mbarrier operations
+  Scope scope = Scope::Device;
   uint8_t extResults = 0, extSources = 0;
   uint32_t instruction = 0;  ///< index into Program::instructions
   uint32_t join = ptx::none; ///< branches: index of the reconvergence op in the function, none: at exit

@@ -148,7 +148,7 @@ TEST_F(Detector, MissingWaitOfAnAsyncCopy) {
   one(run("mad.lo.u32 %x1, %lane, 4, 0; cp.async.ca.shared.global [%x1], [%y1], 4; cp.async.wait_group 0; "
           "ld.shared.u32 %x2, [%x1];"),
       FindingKind::AsyncHazard, {"reads"});
-  machine.options.async = AsyncMode::Eager;
+  machine.options.schedule = Schedule::Eager;
   one(run(copy + "ld.shared.u32 %x2, [%x1]; st.global.u32 [%y2], %x2; cp.async.wait_group 0;"),
       FindingKind::AsyncHazard, {"has not been waited for"});
 }

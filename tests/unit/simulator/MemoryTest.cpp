@@ -189,9 +189,9 @@ TEST(SimulatorMemory, SharedLayoutStaticAndDynamic) {
 TEST(SimulatorMemory, AsyncCopiesInEveryMode) {
   std::vector<uint32_t> in(32 * 4);
   std::iota(in.begin(), in.end(), 0);
-  for (AsyncMode mode : {AsyncMode::Late, AsyncMode::Eager, AsyncMode::Random}) {
+  for (Schedule mode : {Schedule::Late, Schedule::Eager, Schedule::Random}) {
     Options options;
-    options.async = mode;
+    options.schedule = mode;
     auto r = run(R"(
   mul.wide.u32 %o, %lane, 16;
   add.u64 %y1, %in, %o;
@@ -232,7 +232,7 @@ TEST(SimulatorMemory, LateCopiesReadTheSourceAtTheWait) {
   cp.async.wait_all; ld.shared.u32 %r, [%x1]; st.global.u32 [%out], %r;)";
   Options options;
   EXPECT_EQ(run(body, std::vector<uint32_t>(32, 5), 32, ".shared .b32 s[32];\n", options)[3], 77u);
-  options.async = AsyncMode::Eager;
+  options.schedule = Schedule::Eager;
   EXPECT_EQ(run(body, std::vector<uint32_t>(32, 5), 32, ".shared .b32 s[32];\n", options)[3], 5u);
 }
 
