@@ -2,13 +2,12 @@
 #include "autotune/cli/Commands.h"
 #include "autotune/cli/Describe.h"
 #include "autotune/cli/DeviceChoice.h"
+#include "autotune/cli/SimulatorControl.h"
 
 #include <fmt/format.h>
 
 namespace tessera::cli {
 namespace {
-
-constexpr const char *kSimulated[] = {"a100", "rtx3090", "rtx4090", "h100", "h200", "b200", "rtx5090"};
 
 struct Row {
   std::string name;
@@ -35,6 +34,17 @@ Json deviceJson(const Row &row) {
   return json;
 }
 
+/// What the simulator library can pose as; it is asked through its default device.
+Result<std::vector<std::string>> simulatedProfiles() {
+  const Result<Device> device = Device::open(kDefaultSimulated);
+  if (!device)
+    return device.status();
+  const Result<std::optional<SimulatorControl>> simulator = SimulatorControl::of(*device);
+  if (!simulator)
+    return simulator.status();
+  return *simulator ? (*simulator)->profiles() : std::vector<std::string>();
+}
+
 Result<ExitCode> listDevices(const CommonFlags &common) {
   std::vector<Row> rows;
   std::string noGpu;
@@ -51,15 +61,15 @@ Result<ExitCode> listDevices(const CommonFlags &common) {
       break;
   }
   std::string noSimulator;
-  for (const char *profile : kSimulated) {
-    std::string name = fmt::format("sim:{}", profile);
-    Result<Device> device = Device::open(name);
-    if (!device && profile == kSimulated[0]) { // without the library there is nothing to ask for
-      noSimulator = device.status().message();
-      break;
+  const Result<std::vector<std::string>> profiles = simulatedProfiles();
+  if (!profiles)
+    noSimulator = profiles.status().message();
+  else
+    for (const std::string &profile : *profiles) {
+      std::string name = fmt::format("sim:{}", profile);
+      Result<Device> device = Device::open(name);
+      rows.push_back({std::move(name), std::move(device)});
     }
-    rows.push_back({std::move(name), std::move(device)});
-  }
   if (common.json) {
     Json report;
     report["devices"] = Json::array();

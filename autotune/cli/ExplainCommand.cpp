@@ -1,5 +1,6 @@
 // tessera explain: which schedule an attention gets on a target, why, and what it costs; compiles nothing.
 #include "autotune/cli/Commands.h"
+#include "autotune/cli/CounterReport.h"
 #include "autotune/cli/Describe.h"
 #include "autotune/cli/DeviceChoice.h"
 #include "autotune/cli/KernelChoice.h"
@@ -26,6 +27,7 @@ void printJson(const ResolvedProblem &problem, const Explanation &why) {
   report["estimated_registers"] = why.estimatedRegisters;
   report["block_threads"] = why.blockThreads;
   report["blocks_per_sm"] = why.blocksPerSm;
+  report["least"] = leastJson(leastWork(problem, &why.schedule));
   report["notes"] = problem.notes;
   fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -43,6 +45,11 @@ void printTable(const ResolvedProblem &problem, const Explanation &why) {
   table.row("shared memory", fmt::format("{} of {} bytes a block", why.sharedBytes, why.sharedLimit));
   table.row("registers", fmt::format("about {} of 255 a thread", why.estimatedRegisters));
   table.row("residency", fmt::format("{} threads a block, {} blocks on an SM", why.blockThreads, why.blocksPerSm));
+  const LeastWork least = leastWork(problem, &why.schedule);
+  table.row("least work",
+            fmt::format("{:.4g} flops in visible scores, {:.4g} in the tiles visited; {:.4g} exponents; "
+                        "{:.4g} bytes read, {:.4g} written",
+                        least.flops, least.tileFlops, least.exponents, least.readBytes, least.writtenBytes));
   table.print();
 }
 

@@ -8,7 +8,9 @@
 #include "autotune/cli/KernelChoice.h"
 #include "autotune/cli/Progress.h"
 #include "autotune/cli/SimulatorControl.h"
+#include "autotune/cli/SimulatorFlags.h"
 #include "autotune/cli/files/TensorFile.h"
+#include "autotune/cli/profile/Writers.h"
 #include "autotune/reference/Compare.h"
 
 #include <fmt/format.h>
@@ -22,9 +24,9 @@ struct RunFlags {
   ProblemFlags problem;
   InputFlags inputs;
   KernelFlags kernel;
-  std::string out, lseOut;
+  SimulatorFlags simulator;
+  std::string out, lseOut, profile;
   bool check = false, counters = false;
-  std::optional<bool> checks;
 };
 
 /// Everything that a report is made of.
@@ -34,8 +36,9 @@ struct RunResult {
   DeviceResult device;
   bool simulated = false;
   std::optional<reference::Comparison> verdict;
-  std::vector<std::string> findings;
-  std::optional<nlohmann::json> counters;
+  Json findings = Json::array(); ///< of the simulator, as SimulatorApi.h has them
+  std::optional<Json> counters;
+  std::optional<profile::LaunchProfile> profile; ///< with counters
 };
 
 Result<reference::Comparison> judge(const RunResult &run) {
@@ -96,7 +99,9 @@ void printJson(const RunFlags &flags, const RunResult &run) {
   if (run.simulated)
     report["findings"] = run.findings;
   if (flags.counters && run.counters)
-    report["counters"] = counterJson(*run.counters, run.host.resolved);
+    report["counters"] = counterJson(*run.counters, leastWork(run.host.resolved, &run.prepared->info.schedule));
+  if (!flags.profile.empty())
+    report["profile"] = flags.profile;
   report["notes"] = run.host.resolved.notes;
   if (!run.prepared->info.warnings.empty())
     report["warnings"] = run.prepared->info.warnings;
@@ -136,21 +141,63 @@ void printTable(const RunFlags &flags, const RunResult &run) {
     table.row("output", flags.out);
   if (!flags.lseOut.empty())
     table.row("LSE output", flags.lseOut);
+  if (!flags.profile.empty())
+    table.row("profile", fmt::format("{} ({})", flags.profile, describe(profile::formOf(flags.profile))));
   table.print();
-  if (flags.counters && run.counters)
-    printCounters(*run.counters, run.host.resolved);
+  if (flags.counters && run.profile)
+    printCounters(*run.counters, *run.profile, leastWork(run.host.resolved, &run.prepared->info.schedule));
 }
 
+/// What the user asked of the simulator; the program prints what it finds itself.
 Status configureSimulator(const RunFlags &flags, const Device &device,
                           const std::optional<SimulatorControl> &simulator) {
-  if (simulator)
-    return simulator->configure({{"counters", true}, {"checks", flags.checks.value_or(true)}});
-  if (flags.counters || flags.checks)
-    return Status(Code::Unsupported,
-                  fmt::format("{} is of the simulator, and {} is a GPU", flags.counters ? "--counters" : "--checks",
-                              device.name()),
+  if (simulator) {
+    nlohmann::json options = flags.simulator.options();
+    options["counters"] = true;
+    options["print"] = false;
+    return simulator->configure(options);
+  }
+  std::string simulated = flags.simulator.given();
+  if (flags.counters)
+    simulated = "--counters";
+  if (!flags.profile.empty())
+    simulated = "--profile";
+  if (!simulated.empty())
+    return Status(Code::Unsupported, fmt::format("{} is of the simulator, and {} is a GPU", simulated, device.name()),
                   "add --device sim:a100, or leave the flag out");
   return {};
+}
+
+/// Findings as people read them, on stderr.
+void printFindings(const Json &findings) {
+  for (const Json &finding : findings) {
+    fmt::print(stderr, "simulator: {}\n", finding.value("text", finding.dump()));
+    if (const auto repeats = finding.value("repeats", uint64_t(0)))
+      fmt::print(stderr, "  and {} more like it\n", repeats);
+  }
+}
+
+/// What the simulator saw of the launch, and the profile file. Counters are there even where the launch failed.
+Status takeReport(const RunFlags &flags, const SimulatorControl &simulator, RunResult &run) {
+  run.findings = simulator.report().value("findings", Json::array());
+  run.counters = simulator.counters();
+  if (run.counters->empty()) // no launch
+    return {};
+  Result<profile::LaunchProfile> profile = profile::readProfile(*run.counters);
+  if (!profile)
+    return profile.status();
+  run.profile = *std::move(profile);
+  return flags.profile.empty() ? Status()
+                               : profile::writeProfile(flags.profile, *run.profile, run.prepared->kernel.image().ptx);
+}
+
+/// For --json where the launch failed: why, and what was found.
+void printFailure(const RunResult &run, const Status &status) {
+  Json report;
+  report["problem"] = problemJson(run.host.resolved);
+  report["error"] = status.message();
+  report["findings"] = run.findings;
+  fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
@@ -158,6 +205,8 @@ Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
     if (!path->empty())
       if (const Result<files::TensorPath> parsed = files::parseTensorPath(*path); !parsed)
         return parsed.status();
+  if (Status status = flags.simulator.check(); !status)
+    return status;
   if (!flags.lseOut.empty())
     flags.problem.lse = true;
   Progress progress(common.quiet);
@@ -185,15 +234,18 @@ Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
   result.prepared = *std::move(prepared);
   progress.step(result.simulated ? "running on the simulator" : "running");
   Result<DeviceResult> ran = runOnDevice(*device, result.prepared->kernel, result.host);
-  if (*simulator) {
-    result.findings = (*simulator)->findings();
-    result.counters = (*simulator)->counters();
-  }
+  const Status reported = *simulator ? takeReport(flags, **simulator, result) : Status();
   progress.done();
-  for (const std::string &finding : result.findings)
-    fmt::print(stderr, "simulator: {}\n", finding);
-  if (!ran)
+  printFindings(result.findings);
+  if (!ran) {
+    if (common.json && result.simulated)
+      printFailure(result, ran.status());
     return ran.status();
+  }
+  if (!reported)
+    return reported;
+  if (!flags.profile.empty() && !common.quiet)
+    fmt::print(stderr, "wrote {} ({})\n", flags.profile, describe(profile::formOf(flags.profile)));
   result.device = *std::move(ran);
   if (flags.check) {
     progress.step("checking against the f64 reference");
@@ -230,8 +282,14 @@ Command declareRun(CLI::App &app) {
       ->group("Checking");
   app.add_flag("--counters", flags->counters, "what the kernel did, beside the least possible (simulator)")
       ->group("Checking");
-  addValue(app, "--checks", flags->checks, parseOnOff, "the simulator's memory and race checks (default on)", "on|off")
+  app.add_option(
+         "--profile", flags->profile,
+         "what each PTX instruction did and its modelled clocks (simulator): an annotated listing; flame graphs "
+         "for speedscope.app where FILE ends in .json; a trace for Perfetto or chrome://tracing where it ends "
+         "in .trace.json")
+      ->type_name("FILE")
       ->group("Checking");
+  flags->simulator.addTo(app);
   app.footer("Example:\n  tessera run --dtype bf16 --batch 2 --heads 8 --kv-heads 2 --head-dim 128 --seqlen-q 300 "
              "--seqlen-kv 517 \\\n"
              "      --causal bottom-right --lse --check --device sim:a100");

@@ -9,9 +9,11 @@
 namespace tessera::cli {
 namespace {
 
-nlohmann::json parsed(const char *text) {
-  nlohmann::json value = nlohmann::json::parse(text ? text : "", nullptr, /*allow_exceptions=*/false);
-  return value.is_object() ? value : nlohmann::json::object();
+using Json = nlohmann::ordered_json;
+
+Json parsed(const char *text) {
+  Json value = Json::parse(text ? text : "", nullptr, /*allow_exceptions=*/false);
+  return value.is_object() ? value : Json::object();
 }
 
 } // namespace
@@ -22,10 +24,11 @@ Result<std::optional<SimulatorControl>> SimulatorControl::of(const Device &devic
   const Driver &driver = device.context()->driver();
   SimulatorControl control;
   control.configure_ = reinterpret_cast<decltype(&tessera_sim_configure)>(driver.find("tessera_sim_configure"));
+  control.profiles_ = reinterpret_cast<decltype(&tessera_sim_profiles)>(driver.find("tessera_sim_profiles"));
   control.report_ = reinterpret_cast<decltype(&tessera_sim_report)>(driver.find("tessera_sim_report"));
   control.counters_ = reinterpret_cast<decltype(&tessera_sim_counters)>(driver.find("tessera_sim_counters"));
   control.lastError_ = reinterpret_cast<decltype(&tessera_sim_last_error)>(driver.find("tessera_sim_last_error"));
-  if (!control.configure_ || !control.report_ || !control.counters_ || !control.lastError_)
+  if (!control.configure_ || !control.profiles_ || !control.report_ || !control.counters_ || !control.lastError_)
     return Status(Code::Unsupported, fmt::format("{} is no Tessera simulator of this version", driver.library()),
                   "unset TESSERA_SIM_LIBRARY, or point it at this version's libtessera-sim.so");
   return std::optional<SimulatorControl>(control);
@@ -38,19 +41,25 @@ Status SimulatorControl::configure(const nlohmann::json &options) const {
   return Status(Code::InvalidArgument, fmt::format("the simulator refuses the options {}: {}", text, lastError_()));
 }
 
-std::vector<std::string> SimulatorControl::findings() const {
+std::vector<std::string> SimulatorControl::profiles() const {
+  const Json names = Json::parse(profiles_(), nullptr, /*allow_exceptions=*/false);
   std::vector<std::string> texts;
-  const nlohmann::json report = parsed(report_());
-  const auto found = report.find("findings");
-  if (found == report.end() || !found->is_array())
-    return texts;
-  for (const nlohmann::json &finding : *found) {
-    const auto text = finding.find("text");
-    texts.push_back(text != finding.end() && text->is_string() ? text->get<std::string>() : finding.dump());
-  }
+  for (const Json &name : names)
+    if (name.is_string())
+      texts.push_back(name);
   return texts;
 }
 
-nlohmann::json SimulatorControl::counters() const { return parsed(counters_()); }
+std::vector<std::string> SimulatorControl::findings() const {
+  std::vector<std::string> texts;
+  const Json report = this->report();
+  if (const auto found = report.find("findings"); found != report.end() && found->is_array())
+    for (const Json &finding : *found)
+      texts.push_back(finding.value("text", finding.dump()));
+  return texts;
+}
+
+Json SimulatorControl::report() const { return parsed(report_()); }
+Json SimulatorControl::counters() const { return parsed(counters_()); }
 
 } // namespace tessera::cli

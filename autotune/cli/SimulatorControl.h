@@ -20,13 +20,19 @@ public:
   /// Options for later launches, see SimulatorApi.h; InvalidArgument with the simulator's reason.
   Status configure(const nlohmann::json &options) const;
 
+  /// The profiles that a device can pose as, for "sim:NAME", oldest first.
+  std::vector<std::string> profiles() const;
+
   /// What the checks found in the last launch, each a text for people; empty when it was clean.
   std::vector<std::string> findings() const;
+  /// The report of the last launch (SimulatorApi.h); an empty object before the first.
+  nlohmann::ordered_json report() const;
   /// The counters of the last launch; an empty object before the first.
-  nlohmann::json counters() const;
+  nlohmann::ordered_json counters() const;
 
 private:
   int (*configure_)(const char *) = nullptr;
+  const char *(*profiles_)() = nullptr;
   const char *(*report_)() = nullptr;
   const char *(*counters_)() = nullptr;
   const char *(*lastError_)() = nullptr;

@@ -1,11 +1,26 @@
-// Sums of counters over blocks, and the names of pipes.
+// Sums of counters over blocks, and the names of pipes and units.
 #include "runtime/simulator/Counters.h"
+
+#include <algorithm>
 
 namespace tessera::sim {
 
-std::string_view toString(Pipe pipe) {
-  constexpr std::string_view names[pipeCount] = {"fma", "alu", "mufu", "lsu", "tensor", "other"};
-  return names[static_cast<unsigned>(pipe)];
+std::string_view unitName(unsigned unit) {
+  constexpr std::string_view names[unitCount] = {"fma", "fp16",    "fp64",  "alu",    "mufu",  "tensor", "shared",
+                                                 "lsu", "control", "other", "folded", "issue", "l2",     "memory"};
+  return names[unit];
+}
+
+std::string_view toString(Pipe pipe) { return unitName(static_cast<unsigned>(pipe)); }
+
+unsigned UnitClocks::binding() const {
+  return static_cast<unsigned>(std::max_element(busy.begin(), busy.end()) - busy.begin());
+}
+
+UnitClocks &UnitClocks::operator+=(const UnitClocks &other) {
+  for (unsigned i = 0; i < unitCount; ++i)
+    busy[i] += other.busy[i];
+  return *this;
 }
 
 namespace {
@@ -13,6 +28,7 @@ void add(GlobalTraffic &sum, const GlobalTraffic &part) {
   sum.requests += part.requests;
   sum.bytes += part.bytes;
   sum.sectors += part.sectors;
+  sum.ideal += part.ideal;
 }
 void add(SharedTraffic &sum, const SharedTraffic &part) {
   sum.requests += part.requests;

@@ -49,13 +49,15 @@ constexpr DeviceLimits limits(uint32_t sharedKiBPerSm, uint32_t warpsPerSm, uint
   };
 }
 
-struct MatrixRates {
-  double sum32, sum16, bytes, syncShare;
+/// Per SM and clock; `half`, `bfloat` and `fp64` are of the ordinary pipes, the rest of the matrix unit.
+struct ArchitectureRates {
+  double sum32, sum16, bytes, int8, tf32, matrix64, syncShare;
+  double half, bfloat, fp64, convert64;
 };
 
 /// The rates that differ between products; the rest is the same on all of them.
 constexpr DeviceRates rates(double clockMHz, double memoryGBps, double fmaLanes, double hostLinkGBps,
-                            MatrixRates matrix) {
+                            const ArchitectureRates &of) {
   return {
       .clockMHz = sheet(clockMHz),
       .memoryGBps = sheet(memoryGBps),
@@ -64,14 +66,24 @@ constexpr DeviceRates rates(double clockMHz, double memoryGBps, double fmaLanes,
       .sharedBytes = guide(128.0),
       .schedulers = guide(4.0),
       .fma = guide(fmaLanes),
+      .half = guide(of.half),
+      .bfloat = guide(of.bfloat),
+      .fp64 = guide(of.fp64),
+      .integerMultiply = guide(64.0),
       .alu = guide(64.0),
       .mufu = guide(16.0),
       .convert = about(64.0),
+      .convert64 = guide(of.convert64),
       .shuffle = guide(32.0),
-      .mma16Sum32 = sheet(matrix.sum32),
-      .mma16Sum16 = sheet(matrix.sum16),
-      .mma8 = sheet(matrix.bytes),
-      .mmaSyncShare = about(matrix.syncShare),
+      .reduce = guide(16.0),
+      .lsu = about(32.0),
+      .mma16Sum32 = sheet(of.sum32),
+      .mma16Sum16 = sheet(of.sum16),
+      .mma8 = sheet(of.bytes),
+      .mmaInt8 = sheet(of.int8),
+      .mmaTf32 = sheet(of.tf32),
+      .mmaFp64 = sheet(of.matrix64),
+      .mmaSyncShare = about(of.syncShare),
       .latencyMma = about(29.0),
       .latencyShared = about(27.0),
       .latencyL1 = about(37.0),
@@ -83,8 +95,15 @@ constexpr DeviceRates rates(double clockMHz, double memoryGBps, double fmaLanes,
   };
 }
 
-constexpr MatrixRates Ampere100{1024, 1024, 2048, 1}, Ampere86{256, 512, 512, 1}, Ada{256, 512, 512, 1},
-    Hopper{2048, 2048, 4096, 0.62}, Blackwell100{4096, 4096, 8192, 0.31}, Blackwell120{256, 512, 512, 1};
+// clang-format off
+//                                          sum32 sum16 bytes  int8  tf32  f64  sync  half bfloat fp64 convert64
+constexpr ArchitectureRates Ampere100    = {1024, 1024, 2048, 2048,  512,  64, 1,     128,  64,  32,  16};
+constexpr ArchitectureRates Ampere86     = { 256,  512,  512, 1024,  128,   2, 1,      64,  64,   2,   2};
+constexpr ArchitectureRates Ada          = { 256,  512,  512, 1024,  128,   2, 1,      64,  64,   2,   2};
+constexpr ArchitectureRates Hopper       = {2048, 2048, 4096, 4096, 1024, 128, 0.62,  128, 128,  64,  16};
+constexpr ArchitectureRates Blackwell100 = {4096, 4096, 8192, 8192, 2048,  64, 0.31,  128, 128,  64,  16};
+constexpr ArchitectureRates Blackwell120 = { 256,  512,  512, 1024,  128,   2, 1,      64,  64,   2,   2};
+// clang-format on
 
 constexpr std::array<DeviceProfile, 7> Profiles = {{
     {"a100", "NVIDIA A100-SXM4-80GB (Tessera simulator)", "sm_80", 8, 0, false, sheet<uint32_t>(108), sheet(80 * GiB),

@@ -52,13 +52,23 @@ struct DeviceRates {
   Sourced<double> sharedBytes;     ///< shared memory, without bank conflicts
   Sourced<double> schedulers;      ///< warp instructions issued per clock
   Sourced<double> fma;             ///< f32 add, multiply, FMA lanes
+  Sourced<double> half;            ///< f16x2 arithmetic: lanes, each of two results
+  Sourced<double> bfloat;          ///< bf16x2 arithmetic: the same
+  Sourced<double> fp64;            ///< f64 add, multiply, FMA
+  Sourced<double> integerMultiply; ///< 32-bit multiply and multiply-add
   Sourced<double> alu;             ///< max/min, compare, select, logic, shift, integer add
-  Sourced<double> mufu;            ///< ex2, lg2, rcp, rsqrt
+  Sourced<double> mufu;            ///< ex2, lg2, rcp, rsqrt; bit counts; conversions between integers and floats
   Sourced<double> convert;         ///< f32 to packed 16-bit results
+  Sourced<double> convert64;       ///< from and to 64-bit types
   Sourced<double> shuffle;         ///< lanes
+  Sourced<double> reduce;          ///< redux, match
+  Sourced<double> lsu;             ///< lanes of accesses to global, local and generic memory
   Sourced<double> mma16Sum32;      ///< FMA of 16-bit inputs with f32 sum, best instruction of the architecture
   Sourced<double> mma16Sum16;      ///< the same with f16 sum
-  Sourced<double> mma8;            ///< FMA of fp8 (s8 before sm_89) inputs
+  Sourced<double> mma8;            ///< FMA of fp8 inputs with f32 sum; before sm_89, which has none, as of 8-bit data
+  Sourced<double> mmaInt8;         ///< FMA of s8 and u8 inputs
+  Sourced<double> mmaTf32;         ///< FMA of tf32 inputs
+  Sourced<double> mmaFp64;         ///< FMA of f64 inputs
   Sourced<double> mmaSyncShare; ///< share of the rates above that mma.sync reaches (1 where it is the best instruction)
   Sourced<double> latencyMma;   ///< clocks, mma.sync m16n8k16
   Sourced<double> latencyShared;      ///< clocks

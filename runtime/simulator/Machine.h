@@ -60,7 +60,7 @@ class Module {
 public:
   /// Parses, checks and decodes `ptx`, and places its variables in `memory`. Malformed text, unknown opcodes and
   /// qualifiers, a .target that the profile cannot run, and unresolved .extern names are CompileErrors that name
-  /// the line and its text. Never crashes on any input.
+  /// the line and its text. A newer .version than known is tried, see warnings(). Never crashes on any input.
   static Result<std::unique_ptr<Module>> load(std::string_view ptx, const DeviceProfile &profile, GlobalMemory &memory);
   ~Module();
   Module(const Module &) = delete;
@@ -72,6 +72,8 @@ public:
   const GlobalInfo *findGlobal(std::string_view name) const;
   unsigned ptxMajor() const, ptxMinor() const; ///< .version
   const std::string &target() const;           ///< .target, e.g. "sm_80"
+  /// What the load accepted with doubts: PTX newer than this simulator knows. One sentence each.
+  const std::vector<std::string> &warnings() const;
 
   const program::Program &program() const { return *program_; }
 
@@ -115,6 +117,8 @@ struct LaunchConfig {
   uint32_t dynamicSharedBytes = 0;
   std::vector<std::byte> parameters; ///< KernelInfo::parameterBytes bytes, laid out as ParameterInfo says
   uint64_t id = 0;                   ///< shown in reports
+  bool cooperative = false;          ///< blocks wait for each other: all are there from the start
+  uint64_t gridWorkspace = 0; ///< %envreg1 (upper half) and %envreg2: where the grid barrier of a cooperative launch is
 };
 
 /// Which rule a finding is about.
@@ -129,6 +133,7 @@ enum class FindingKind : uint8_t {
   AsyncHazard,
   DataRace,
   Trap,
+  Assertion,     ///< a device-side assert failed
   Unsupported,   ///< behaviour that the manual leaves undefined or that is not modelled
   Limit,         ///< instructionLimit reached
   InvalidLaunch, ///< the configuration does not fit kernel or profile
@@ -163,20 +168,43 @@ enum class LaunchStatus : uint8_t {
   IllegalAddress,       ///< CUDA_ERROR_ILLEGAL_ADDRESS
   MisalignedAddress,    ///< CUDA_ERROR_MISALIGNED_ADDRESS
   IllegalInstruction,   ///< CUDA_ERROR_ILLEGAL_INSTRUCTION: what the manual leaves undefined
-  Trap,                 ///< trap instruction or failed device assertion
+  Trap,                 ///< CUDA_ERROR_LAUNCH_FAILED: trap instruction
+  Assertion,            ///< CUDA_ERROR_ASSERT
   Timeout,              ///< deadlock or instructionLimit
 };
 std::string_view toString(LaunchStatus status);
 
-/// One executed PTX instruction with its count, in the order of the text (counters on).
+/// One PTX instruction with what its executions did, in the order of the text (counters on).
 struct InstructionProfile {
+  std::string function; ///< that it belongs to
   uint32_t line = 0;
   std::string text;
   Pipe pipe = Pipe::Other;
+  int loop = -1;                                ///< index into LaunchReport::loops of the innermost one; -1: none
   uint64_t executions = 0;                      ///< warp instructions
   uint64_t lanes = 0;                           ///< active lanes summed over executions
-  uint64_t wavefronts = 0, idealWavefronts = 0; ///< shared-memory accesses only
-  uint64_t sectors = 0, bytes = 0;              ///< global accesses only
+  uint64_t mmaFlops = 0;                        ///< of matrix instructions
+  uint64_t ex2 = 0;                             ///< of ex2: 32 exponents each
+  uint64_t wavefronts = 0, idealWavefronts = 0; ///< accesses to shared memory
+  uint64_t sectors = 0, idealSectors = 0;       ///< accesses to global memory
+  uint64_t bytes = 0;                           ///< of global memory
+  UnitClocks clocks;
+};
+
+/// One loop of the PTX text. Sums include the loops inside it, but not the functions that it calls.
+struct LoopProfile {
+  std::string function;
+  std::string label;                    ///< of the header; empty when no branch names it
+  uint32_t firstLine = 0, lastLine = 0; ///< of the PTX text
+  uint32_t headerLine = 0;              ///< of the header's first instruction
+  unsigned depth = 1;                   ///< 1: in no other loop
+  int parent = -1;                      ///< index of the enclosing loop
+  uint64_t iterations = 0;              ///< of all warps: executions of the header; parts of a split warp count apart
+  uint64_t warpInstructions = 0;
+  std::array<uint64_t, pipeCount> byPipe{};
+  uint64_t mmaFlops = 0, ex2 = 0;
+  uint64_t wavefronts = 0, idealWavefronts = 0, sectors = 0, idealSectors = 0, bytes = 0; ///< as for instructions
+  UnitClocks clocks;                                                                      ///< of all iterations
 };
 
 struct LaunchReport {
@@ -185,6 +213,10 @@ struct LaunchReport {
   uint64_t suppressed = 0;       ///< findings beyond Options::maxFindings
   Counters counters;
   std::vector<InstructionProfile> instructions; ///< of the kernel and the functions it calls
+  std::vector<LoopProfile> loops;               ///< of the same, outer before inner
+  Footprint footprint;                          ///< global memory touched
+  UnitClocks clocks;                            ///< modelled, of the SM with most blocks
+  double busiestShare = 1;                      ///< of all work: what that SM does
   std::string printed;                          ///< what device printf wrote, in the order of blocks
 };
 

@@ -12,7 +12,8 @@ namespace tessera::sim {
 
 namespace {
 
-constexpr uint64_t lastAddress = 0x7fff'0000'0000;
+/// Freed allocations that reports can still name.
+constexpr size_t quarantineLength = 4096;
 /// Between two allocations lie at least this many bytes that belong to none.
 constexpr uint64_t redZone = 1 << 20;
 
@@ -23,21 +24,45 @@ std::byte *mapPages(uint64_t bytes) {
 }
 
 void unmapStorage(Allocation &allocation) {
-  if (allocation.data)
+  if (allocation.data && !allocation.adopted)
     munmap(allocation.data, allocation.size);
   if (allocation.shadow)
     munmap(allocation.shadow, allocation.size);
   allocation.data = nullptr;
   allocation.shadow = nullptr;
+  allocation.owner = nullptr;
 }
 
 } // namespace
 
-GlobalMemory::GlobalMemory(uint64_t capacity, uint64_t base) : capacity_(capacity), next_(base) {}
+GlobalMemory::GlobalMemory(uint64_t capacity, uint64_t base, uint64_t limit)
+    : capacity_(capacity), base_(base), limit_(std::max(base, limit)), next_(base) {}
 
 GlobalMemory::~GlobalMemory() {
   for (auto &[base, allocation] : table_)
     unmapStorage(*allocation);
+}
+
+/// The first gap behind the youngest allocation, and when there is none, behind no allocation but live ones.
+std::optional<uint64_t> GlobalMemory::placeFor(uint64_t bytes, uint64_t alignment) {
+  auto behind = [&](uint64_t end) { return (end + redZone + alignment - 1) & ~(alignment - 1); };
+  auto search = [&](uint64_t from) -> std::optional<uint64_t> {
+    uint64_t address = behind(from);
+    auto it = table_.upper_bound(from);
+    if (it != table_.begin())
+      if (const Allocation &before = *std::prev(it)->second; before.base >= base_)
+        address = std::max(address, behind(before.base + before.size));
+    for (; it != table_.end() && it->first < limit_; ++it) {
+      if (address < it->first && it->first - address >= redZone && bytes <= it->first - address - redZone)
+        return address;
+      address = behind(it->first + it->second->size);
+    }
+    return address <= limit_ && bytes <= limit_ - address ? std::optional(address) : std::nullopt;
+  };
+  if (std::optional<uint64_t> place = search(next_))
+    return place;
+  forgetFreed(0);
+  return search(base_);
 }
 
 Result<uint64_t> GlobalMemory::allocate(uint64_t bytes, uint64_t alignment, std::string name) {
@@ -50,9 +75,10 @@ Result<uint64_t> GlobalMemory::allocate(uint64_t bytes, uint64_t alignment, std:
   if (bytes > capacity_ - inUse_)
     return Status(Code::DriverError,
                   fmt::format("out of memory: {} bytes asked for, {} of {} in use", bytes, inUse_, capacity_));
-  uint64_t base = (next_ + redZone + alignment - 1) & ~(alignment - 1);
-  if (base > lastAddress || bytes > lastAddress - base)
+  std::optional<uint64_t> place = placeFor(bytes, alignment);
+  if (!place)
     return Status(Code::DriverError, fmt::format("out of device addresses after {} allocations", serial_));
+  uint64_t base = *place;
   auto allocation = std::make_unique<Allocation>();
   allocation->base = base;
   allocation->size = bytes;
@@ -78,7 +104,8 @@ Status GlobalMemory::free(uint64_t address) {
   if (!it->second->live)
     return Status(Code::InvalidArgument, fmt::format("{} at {:#x} is freed already", it->second->name, address));
   it->second->live = false;
-  inUse_ -= it->second->size;
+  if (!it->second->adopted)
+    inUse_ -= it->second->size;
   freed_.push_back(address);
   reclaim();
   return {};
@@ -88,9 +115,60 @@ Status GlobalMemory::free(uint64_t address) {
 void GlobalMemory::reclaim() {
   if (pins_)
     return;
-  for (uint64_t base : freed_)
+  buried_.clear();
+  for (uint64_t base : freed_) {
     unmapStorage(*table_.at(base));
+    quarantine_.push_back(base);
+  }
   freed_.clear();
+  forgetFreed(quarantineLength);
+}
+
+/// Drops the table entries of all but the youngest `keep` freed allocations. A running launch may still look at one.
+void GlobalMemory::forgetFreed(size_t keep) {
+  while (quarantine_.size() > keep) {
+    bury(table_.find(quarantine_.front()));
+    quarantine_.pop_front();
+  }
+}
+
+GlobalMemory::Table::iterator GlobalMemory::bury(Table::iterator entry) {
+  if (pins_)
+    buried_.push_back(std::move(entry->second));
+  return table_.erase(entry);
+}
+
+Status GlobalMemory::adopt(void *pointer, uint64_t bytes, std::string name, std::shared_ptr<void> owner) {
+  auto base = reinterpret_cast<uintptr_t>(pointer);
+  if (!base || bytes == 0 || bytes > UINT64_MAX - base)
+    return Status(Code::InvalidArgument, fmt::format("{} bytes of host memory at {:#x} are no range", bytes, base));
+  if (base < limit_ && base + bytes > base_)
+    return Status(Code::InvalidArgument,
+                  fmt::format("{} bytes of host memory at {:#x} lie among the device's addresses", bytes, base));
+  std::unique_lock lock(mutex_);
+  auto it = table_.upper_bound(base);
+  if (it != table_.begin() && base - std::prev(it)->first < std::prev(it)->second->size)
+    --it;
+  while (it != table_.end() && it->first < base + bytes) {
+    const Allocation &other = *it->second;
+    if (other.live || (other.data && !other.adopted))
+      return Status(Code::InvalidArgument,
+                    fmt::format("{} bytes of host memory at {:#x} overlap {} ({} bytes at {:#x})", bytes, base,
+                                other.name, other.size, other.base));
+    std::erase(quarantine_, it->first); // the host uses the addresses again
+    std::erase(freed_, it->first);
+    it = bury(it);
+  }
+  auto allocation = std::make_unique<Allocation>();
+  allocation->base = base;
+  allocation->size = bytes;
+  allocation->name = std::move(name);
+  allocation->data = static_cast<std::byte *>(pointer);
+  allocation->tracked = false;
+  allocation->adopted = true;
+  allocation->owner = std::move(owner);
+  table_.emplace(base, std::move(allocation));
+  return {};
 }
 
 Allocation *GlobalMemory::lookup(uint64_t address) const {
@@ -103,9 +181,14 @@ Allocation *GlobalMemory::lookup(uint64_t address) const {
 }
 
 std::optional<Allocation> GlobalMemory::find(uint64_t address) const {
-  if (const Allocation *allocation = lookup(address))
-    return *allocation;
-  return std::nullopt;
+  std::shared_lock lock(mutex_);
+  auto it = table_.upper_bound(address);
+  if (it == table_.begin())
+    return std::nullopt;
+  const Allocation &allocation = *std::prev(it)->second;
+  if (address - allocation.base >= allocation.size)
+    return std::nullopt;
+  return allocation;
 }
 
 std::optional<Allocation> GlobalMemory::nearest(uint64_t address) const {
@@ -145,8 +228,9 @@ Status GlobalMemory::write(uint64_t address, const void *source, uint64_t bytes)
   if (!allocation)
     return allocation.status();
   uint64_t offset = address - (*allocation)->base;
-  std::memcpy((*allocation)->data + offset, source, bytes);
-  std::memset((*allocation)->shadow + offset, 1, bytes);
+  std::memmove((*allocation)->data + offset, source, bytes); // the source may be adopted memory too
+  if ((*allocation)->shadow)
+    std::memset((*allocation)->shadow + offset, 1, bytes);
   return {};
 }
 
@@ -157,7 +241,7 @@ Status GlobalMemory::read(uint64_t address, void *destination, uint64_t bytes) c
   auto allocation = range(address, bytes, "read");
   if (!allocation)
     return allocation.status();
-  std::memcpy(destination, (*allocation)->data + (address - (*allocation)->base), bytes);
+  std::memmove(destination, (*allocation)->data + (address - (*allocation)->base), bytes);
   return {};
 }
 
@@ -173,6 +257,8 @@ Status GlobalMemory::copy(uint64_t destination, uint64_t source, uint64_t bytes)
     return to.status();
   uint64_t fromOffset = source - (*from)->base, toOffset = destination - (*to)->base;
   std::memmove((*to)->data + toOffset, (*from)->data + fromOffset, bytes);
+  if (!(*to)->shadow)
+    return {};
   if ((*from)->tracked)
     std::memmove((*to)->shadow + toOffset, (*from)->shadow + fromOffset, bytes);
   else
@@ -185,8 +271,8 @@ Status GlobalMemory::fill(uint64_t address, uint32_t pattern, unsigned patternBy
     return Status(Code::InvalidArgument, fmt::format("a fill pattern of {} bytes is not 1, 2 or 4", patternBytes));
   if (count == 0)
     return {};
-  if (count > capacity_)
-    return Status(Code::InvalidArgument, fmt::format("fill of {} elements exceeds the device memory", count));
+  if (count > UINT64_MAX / patternBytes)
+    return Status(Code::InvalidArgument, fmt::format("fill of {} elements exceeds the address space", count));
   std::shared_lock lock(mutex_);
   auto allocation = range(address, count * patternBytes, "fill");
   if (!allocation)
@@ -198,7 +284,8 @@ Status GlobalMemory::fill(uint64_t address, uint32_t pattern, unsigned patternBy
   else
     for (uint64_t i = 0; i < count; ++i)
       std::memcpy(out + i * patternBytes, &pattern, patternBytes);
-  std::memset((*allocation)->shadow + offset, 1, count * patternBytes);
+  if ((*allocation)->shadow)
+    std::memset((*allocation)->shadow + offset, 1, count * patternBytes);
   return {};
 }
 

@@ -27,6 +27,16 @@ using ptx::SyntaxTree;
 using ptx::Variable;
 using ptx::VariableScope;
 
+/// The PTX version whose manual this simulator follows.
+constexpr unsigned newestMajor = 9, newestMinor = 0;
+
+/// Of all variables of a module together; they take real memory at load.
+constexpr uint64_t mostModuleBytes = uint64_t(1) << 28;
+
+/// Far above what any device has; the launch checks the device's limits.
+constexpr uint64_t mostSharedBytes = 1 << 20, mostLocalBytes = 1 << 19;
+constexpr uint32_t mostThreads = 1 << 30;
+
 /// Beyond one activation of each function, for recursion.
 constexpr uint32_t recursiveStackBytes = 1 << 14;
 
@@ -45,16 +55,26 @@ public:
     program_->major = tree_.major;
     program_->minor = tree_.minor;
     program_->target = tree_.target;
-    for (Status (Loader::*step)() :
-         {&Loader::checkTarget, &Loader::placeGlobals, &Loader::placeShared, &Loader::decode, &Loader::describeKernels})
+    for (Status (Loader::*step)() : {&Loader::checkVersion, &Loader::checkTarget, &Loader::placeGlobals,
+                                     &Loader::placeShared, &Loader::decode, &Loader::describeKernels})
       if (Status status = (this->*step)(); !status)
         return status;
     return std::move(program_);
   }
 
 private:
-  Status error(uint32_t line, std::string what) const {
-    return Status(Code::CompileError, fmt::format("PTX line {}: {}\n  {}", line, what, ptx::lineText(source_, line)));
+  Status error(uint32_t line, std::string what, std::string hint = {}) const {
+    return Status(Code::CompileError, fmt::format("PTX line {}: {}\n  {}", line, what, ptx::lineText(source_, line)),
+                  std::move(hint));
+  }
+
+  /// PTX is upward compatible: a newer version may hold nothing that is new.
+  Status checkVersion() {
+    if (tree_.major > newestMajor || (tree_.major == newestMajor && tree_.minor > newestMinor))
+      program_->warnings.push_back(fmt::format(
+          "PTX {}.{} is newer than {}.{}, the newest that this simulator knows; what is new in it is refused",
+          tree_.major, tree_.minor, newestMajor, newestMinor));
+    return {};
   }
 
   /// sm_80 runs on every later device; sm_90a on compute capability 9.0 only; sm_100f on 10.x.
@@ -70,23 +90,27 @@ private:
       else if (rest == 1)
         suffix = *end;
     }
+    uint32_t line = tree_.targetLine;
     if (!version || (suffix && suffix != 'a' && suffix != 'f'))
-      return Status(Code::CompileError, fmt::format("'.target {}' is not an architecture", target));
+      return error(line, fmt::format("'.target {}' is not an architecture", target));
     unsigned device = profile_.major * 10 + profile_.minor;
     bool fits = suffix == 'a'   ? version == device
                 : suffix == 'f' ? version / 10 == device / 10 && version <= device
                                 : version <= device;
     if (!fits)
-      return Status(
-          Code::CompileError,
-          fmt::format("a module for {} does not run on {} ({})", target, profile_.name, profile_.architecture),
-          "compile it for the device's architecture, or choose another device");
+      return error(line,
+                   fmt::format("a module for {} does not run on {} ({})", target, profile_.name, profile_.architecture),
+                   "compile it for the device's architecture, or choose another device");
+    if (suffix)
+      return error(line,
+                   fmt::format("modules for {} are not supported yet: this simulator does not have the instructions "
+                               "of that target alone (wgmma, bulk copies, tensor maps, clusters, tcgen05)",
+                               target),
+                   fmt::format("compile it for sm_80 or sm_{}", version));
     if (version < 70)
-      return Status(Code::CompileError,
-                    fmt::format("'.target {}' is older than sm_70, the oldest that is supported", target));
+      return error(line, fmt::format("'.target {}' is older than sm_70, the oldest that is supported", target));
     layout_.tree = &tree_;
     layout_.smVersion = version;
-    layout_.archSpecific = suffix == 'a';
     // Numerics and shared addresses follow the device that runs the module.
     program_->smVersion = device;
     return {};
@@ -94,6 +118,7 @@ private:
 
   Status placeGlobals() {
     layout_.variableAddress.assign(tree_.variables.size(), 0);
+    uint64_t total = 0;
     for (size_t i = 0; i < tree_.variables.size(); ++i) {
       const Variable &variable = tree_.variables[i];
       if (variable.space == Space::Shared)
@@ -102,6 +127,10 @@ private:
         return error(variable.line,
                      fmt::format("variable '{}' is .extern and not defined in this module", variable.name));
       uint64_t bytes = std::max<uint64_t>(variable.size, 1);
+      if (total += bytes; total > mostModuleBytes)
+        return error(variable.line, fmt::format("the variables of the module take more than {} bytes; allocate large "
+                                                "arrays instead",
+                                                mostModuleBytes));
       auto address = memory_.allocate(bytes, std::max<uint64_t>(variable.alignment, 256),
                                       fmt::format("variable {}", variable.name));
       if (!address)
@@ -158,97 +187,101 @@ private:
   // whole module; those of one kernel are placed behind it, kernel by kernel.
   static uint64_t alignUp(uint64_t at, uint64_t alignment) { return (at + alignment - 1) & ~(alignment - 1); }
 
-  void collectModuleVariables(const ptx::Operand &operand, std::vector<bool> &used) const {
-    if (operand.kind == OperandKind::Variable && operand.scope == VariableScope::Module)
-      used[operand.index] = true;
+  bool isShared(uint32_t variable) const { return tree_.variables[variable].space == Space::Shared; }
+  /// An .extern array without extent: its size comes with the launch.
+  bool isDynamic(uint32_t variable) const {
+    const Variable &v = tree_.variables[variable];
+    return v.external && (v.unsizedArray || v.size == 0);
+  }
+
+  /// The shared module variables that an operand names.
+  void collectShared(const ptx::Operand &operand, std::vector<uint32_t> &used) const {
+    if (operand.kind == OperandKind::Variable && operand.scope == VariableScope::Module && isShared(operand.index))
+      used.push_back(operand.index);
     for (const ptx::Operand &element : operand.elements)
-      collectModuleVariables(element, used);
+      collectShared(element, used);
+  }
+
+  static uint64_t put(const Variable &variable, uint64_t &end, std::vector<PlacedVariable> &placed) {
+    uint64_t at = alignUp(end, std::max(variable.alignment, 1u));
+    end = at + variable.size;
+    placed.push_back({variable.name, static_cast<uint32_t>(at), static_cast<uint32_t>(variable.size)});
+    return at;
   }
 
   Status placeShared() {
     sharedBase_ = program_->smVersion >= 90 ? 1024 : 0; // the system keeps the first KiB there
-    size_t functions = tree_.functions.size();
-    std::vector<std::vector<bool>> used(functions, std::vector<bool>(tree_.variables.size(), false));
+    shared_.assign(tree_.functions.size(), {});
+    // By function, in the order of declaration.
+    std::vector<std::vector<uint32_t>> used(tree_.functions.size());
     std::vector<bool> common(tree_.variables.size(), false);
-    for (size_t f = 0; f < functions; ++f) {
+    uint64_t alignment = 16;
+    bool functionsUseDynamic = false;
+    for (uint32_t v = 0; v < tree_.variables.size(); ++v) {
+      if (!isShared(v))
+        continue;
+      if (tree_.variables[v].size > mostSharedBytes)
+        return error(tree_.variables[v].line, fmt::format("shared variable '{}' of {} bytes exceeds every device",
+                                                          tree_.variables[v].name, tree_.variables[v].size));
+      if (isDynamic(v))
+        alignment = std::max<uint64_t>(alignment, tree_.variables[v].alignment);
+    }
+    for (size_t f = 0; f < tree_.functions.size(); ++f) {
       for (const ptx::Instruction &instruction : tree_.functions[f].body)
         for (const ptx::Operand &operand : instruction.operands)
-          collectModuleVariables(operand, used[f]);
+          collectShared(operand, used[f]);
+      std::sort(used[f].begin(), used[f].end());
+      used[f].erase(std::unique(used[f].begin(), used[f].end()), used[f].end());
       if (!tree_.functions[f].kernel)
-        for (size_t v = 0; v < common.size(); ++v)
-          common[v] = common[v] || used[f][v];
+        for (uint32_t v : used[f]) {
+          common[v] = true;
+          functionsUseDynamic |= isDynamic(v);
+        }
     }
-    addresses_.assign(functions, layout_.variableAddress);
-    local_.assign(functions, {});
-    placed_.assign(functions, {});
-    end_.assign(functions, sharedBase_);
-    dynamicAlignment_.assign(functions, 16);
     uint64_t commonEnd = sharedBase_;
     std::vector<PlacedVariable> commonPlaced;
-    auto isDynamic = [](const Variable &v) { return v.external && (v.unsizedArray || v.size == 0); };
-    auto put = [&](const Variable &variable, uint64_t &end, std::vector<PlacedVariable> &placed) {
-      uint64_t at = alignUp(end, std::max(variable.alignment, 1u));
-      end = at + variable.size;
-      placed.push_back({variable.name, static_cast<uint32_t>(at), static_cast<uint32_t>(variable.size)});
-      return at;
-    };
-    for (size_t v = 0; v < tree_.variables.size(); ++v) {
-      const Variable &variable = tree_.variables[v];
-      if (variable.space != Space::Shared || isDynamic(variable) || !common[v])
-        continue;
-      if (variable.size > (1 << 20))
-        return error(variable.line, fmt::format("shared variable '{}' of {} bytes exceeds every device", variable.name,
-                                                variable.size));
-      uint64_t at = put(variable, commonEnd, commonPlaced);
-      for (auto &addresses : addresses_)
-        addresses[v] = at;
-    }
-    for (size_t f = 0; f < functions; ++f) {
-      if (tree_.functions[f].kernel)
-        continue;
-      for (const Variable &variable : tree_.functions[f].variables)
-        local_[f].push_back(variable.space == Space::Shared ? put(variable, commonEnd, commonPlaced) : 0);
-    }
-    for (size_t f = 0; f < functions; ++f) {
+    for (uint32_t v = 0; v < tree_.variables.size(); ++v)
+      if (common[v] && !isDynamic(v))
+        layout_.variableAddress[v] = put(tree_.variables[v], commonEnd, commonPlaced);
+    for (size_t f = 0; f < tree_.functions.size(); ++f)
+      if (!tree_.functions[f].kernel)
+        for (const Variable &variable : tree_.functions[f].variables)
+          shared_[f].local.push_back(variable.space == Space::Shared ? put(variable, commonEnd, commonPlaced) : 0);
+    uint64_t latest = commonEnd;
+    for (size_t f = 0; f < tree_.functions.size(); ++f) {
+      SharedLayout &layout = shared_[f];
+      layout.end = sharedBase_;
       const Function &function = tree_.functions[f];
       if (!function.kernel)
         continue;
-      bool calls = std::any_of(function.body.begin(), function.body.end(),
-                               [](const ptx::Instruction &i) { return i.opcode == "call"; });
-      bool usesCommon = calls;
-      for (size_t v = 0; v < tree_.variables.size(); ++v)
-        usesCommon |= common[v] && used[f][v] && tree_.variables[v].space == Space::Shared;
-      uint64_t end = usesCommon ? commonEnd : sharedBase_;
-      if (usesCommon)
-        placed_[f] = commonPlaced;
-      for (size_t v = 0; v < tree_.variables.size(); ++v) {
-        const Variable &variable = tree_.variables[v];
-        if (variable.space == Space::Shared && !isDynamic(variable) && !common[v] && used[f][v])
-          addresses_[f][v] = put(variable, end, placed_[f]);
+      bool usesCommon = std::any_of(function.body.begin(), function.body.end(),
+                                    [](const ptx::Instruction &i) { return i.opcode == "call"; });
+      for (uint32_t v : used[f])
+        usesCommon |= common[v];
+      if (usesCommon) {
+        layout.end = commonEnd;
+        layout.placed = commonPlaced;
       }
+      for (uint32_t v : used[f])
+        if (!isDynamic(v) && !common[v])
+          layout.own.push_back({v, put(tree_.variables[v], layout.end, layout.placed)});
       for (const Variable &variable : function.variables)
-        local_[f].push_back(variable.space == Space::Shared ? put(variable, end, placed_[f]) : 0);
-      if (end > (1 << 24))
-        return error(function.line, fmt::format("the shared variables of '{}' take {} bytes", function.name, end));
-      end_[f] = end;
+        layout.local.push_back(variable.space == Space::Shared ? put(variable, layout.end, layout.placed) : 0);
+      if (layout.end > mostSharedBytes)
+        return error(function.line,
+                     fmt::format("the shared variables of '{}' take {} bytes", function.name, layout.end));
+      latest = std::max(latest, layout.end);
     }
+    if (latest > mostSharedBytes)
+      return error(1, fmt::format("the shared variables of the module's functions take {} bytes", latest));
     // All unsized .extern arrays begin together behind the static variables. Device functions may be called by several
     // kernels: the place must then be one for all.
-    uint64_t alignment = 16, latest = 0;
-    bool functionsUseDynamic = false;
-    for (size_t v = 0; v < tree_.variables.size(); ++v)
-      if (tree_.variables[v].space == Space::Shared && isDynamic(tree_.variables[v])) {
-        alignment = std::max<uint64_t>(alignment, tree_.variables[v].alignment);
-        functionsUseDynamic |= common[v];
-      }
-    for (size_t f = 0; f < functions; ++f)
-      latest = std::max(latest, end_[f]);
-    dynamicBase_.assign(functions, 0);
-    for (size_t f = 0; f < functions; ++f) {
-      dynamicBase_[f] = alignUp(functionsUseDynamic ? latest : end_[f], alignment);
-      for (size_t v = 0; v < tree_.variables.size(); ++v)
-        if (tree_.variables[v].space == Space::Shared && isDynamic(tree_.variables[v]))
-          addresses_[f][v] = dynamicBase_[f];
+    for (size_t f = 0; f < tree_.functions.size(); ++f) {
+      SharedLayout &layout = shared_[f];
+      layout.dynamicBase = alignUp(functionsUseDynamic ? latest : layout.end, alignment);
+      for (uint32_t v : used[f])
+        if (isDynamic(v))
+          layout.own.push_back({v, layout.dynamicBase});
     }
     return {};
   }
@@ -259,8 +292,9 @@ private:
       program_->functions[f].name = tree_.functions[f].name;
       if (!tree_.functions[f].defined)
         continue;
-      layout_.variableAddress = addresses_[f];
-      Decoder decoder(layout_, *program_, f, local_[f]);
+      for (auto [variable, address] : shared_[f].own)
+        layout_.variableAddress[variable] = address;
+      Decoder decoder(layout_, *program_, f, shared_[f].local);
       if (Status status = decoder.run(); !status)
         return status;
       std::string what;
@@ -273,26 +307,46 @@ private:
     return {};
   }
 
-  /// Bytes of the deepest chain of activations below `f`; a recursive one counts once.
-  uint64_t localDepth(uint32_t f, std::vector<uint8_t> &state, bool &recursive) const {
-    if (state[f] == 1) {
-      recursive = true;
-      return 0;
-    }
-    state[f] = 1;
-    uint64_t deepest = 0;
-    for (uint32_t callee : program_->functions[f].callees)
-      deepest = std::max(deepest, localDepth(callee, state, recursive));
-    state[f] = 0;
-    return deepest + program_->functions[f].localBytes;
-  }
+  /// What calls reach from one function. Recursive functions count once each in `localBytes`.
+  struct CallTree {
+    std::vector<uint32_t> functions;
+    uint64_t localBytes = 0; ///< of the deepest chain of activations
+    bool recursive = false;
+  };
 
-  void reach(uint32_t f, std::vector<bool> &reached) const {
-    if (reached[f])
-      return;
-    reached[f] = true;
-    for (uint32_t callee : program_->functions[f].callees)
-      reach(callee, reached);
+  /// Depth-first over the callees, without recursion of its own: the text decides how deep it goes.
+  CallTree callTree(uint32_t root) {
+    CallTree tree;
+    enum : uint8_t { New, Open, Done };
+    std::vector<uint8_t> state(tree_.functions.size(), New);
+    std::vector<uint64_t> below(tree_.functions.size(), 0);
+    std::vector<std::pair<uint32_t, size_t>> stack{{root, 0}};
+    state[root] = Open;
+    while (!stack.empty()) {
+      auto &[f, next] = stack.back();
+      const auto &callees = program_->functions[f].callees;
+      if (next < callees.size()) {
+        uint32_t callee = callees[next++];
+        if (state[callee] == New) {
+          state[callee] = Open;
+          stack.push_back({callee, 0});
+        } else if (state[callee] == Open) {
+          tree.recursive = true;
+        } else {
+          below[f] = std::max(below[f], below[callee]);
+        }
+        continue;
+      }
+      uint32_t finished = f;
+      below[finished] += program_->functions[finished].localBytes;
+      state[finished] = Done;
+      tree.functions.push_back(finished);
+      stack.pop_back();
+      if (!stack.empty())
+        below[stack.back().first] = std::max(below[stack.back().first], below[finished]);
+    }
+    tree.localBytes = below[root];
+    return tree;
   }
 
   /// Blocks that read what others write in the same launch must run in a fixed order.
@@ -313,9 +367,11 @@ private:
     uint32_t estimate = std::clamp((pressure + 8 + 7) / 8 * 8, 16u, profile_.limits.registersPerThread.value);
     if (info.maxRegisters)
       estimate = std::min(estimate, info.maxRegisters);
-    uint32_t warps = (info.maxThreads + 31) / 32 * std::max(info.minBlocksPerSm, 1u);
-    if (warps)
-      estimate = std::min(estimate, std::max(profile_.limits.registersPerSm / (warps * 32) / 8 * 8, 16u));
+    uint64_t warps = (uint64_t(info.maxThreads) + 31) / 32 * std::max(info.minBlocksPerSm, 1u);
+    if (warps) {
+      uint64_t share = profile_.limits.registersPerSm.value / (warps * 32) / 8 * 8;
+      estimate = std::min(estimate, static_cast<uint32_t>(std::max<uint64_t>(share, 16)));
+    }
     return estimate;
   }
 
@@ -340,28 +396,29 @@ private:
                      fmt::format("the parameters of '{}' take {} bytes; 32764 is the most", function.name, at));
       info.parameterBytes = static_cast<uint32_t>(at);
       kernel.sharedBase = sharedBase_;
-      kernel.staticSharedEnd = static_cast<uint32_t>(end_[f]);
-      kernel.dynamicSharedBase = static_cast<uint32_t>(dynamicBase_[f]);
-      kernel.shared = placed_[f];
+      kernel.staticSharedEnd = static_cast<uint32_t>(shared_[f].end);
+      kernel.dynamicSharedBase = static_cast<uint32_t>(shared_[f].dynamicBase);
+      kernel.shared = std::move(shared_[f].placed);
       info.staticSharedBytes = kernel.staticSharedEnd - sharedBase_;
-      std::vector<bool> reached(tree_.functions.size(), false);
-      reach(f, reached);
+      CallTree calls = callTree(f);
       uint32_t pressure = 0;
-      for (uint32_t g = 0; g < reached.size(); ++g) {
-        if (!reached[g])
-          continue;
+      for (uint32_t g : calls.functions) {
         pressure = std::max(pressure, program_->functions[g].registerPressure);
         for (const Op &op : program_->functions[g].ops)
           kernel.orderSensitive |= communicates(op);
       }
-      std::vector<uint8_t> state(tree_.functions.size(), 0);
-      uint64_t local = localDepth(f, state, kernel.recursive);
-      kernel.localBytes = static_cast<uint32_t>(local) + (kernel.recursive ? recursiveStackBytes : 0);
-      info.localBytesPerThread = static_cast<uint32_t>(local);
+      if (calls.localBytes > mostLocalBytes)
+        return error(function.line, fmt::format("'{}' and the functions it calls take {} bytes of local memory per "
+                                                "thread; at most {} fit",
+                                                function.name, calls.localBytes, mostLocalBytes));
+      kernel.recursive = calls.recursive;
+      kernel.localBytes = static_cast<uint32_t>(calls.localBytes) + (kernel.recursive ? recursiveStackBytes : 0);
+      info.localBytesPerThread = static_cast<uint32_t>(calls.localBytes);
       info.requiredThreads = function.requiredThreads;
       info.requiredCluster = function.requiredCluster;
       const auto &most = function.requiredThreads[0] ? function.requiredThreads : function.maxThreads;
-      info.maxThreads = most[0] * most[1] * most[2];
+      unsigned __int128 product = static_cast<unsigned __int128>(most[0]) * most[1] * most[2];
+      info.maxThreads = product > mostThreads ? mostThreads : static_cast<uint32_t>(product);
       info.minBlocksPerSm = function.minBlocks;
       info.maxRegisters = function.maxRegisters;
       info.registersPerThread = estimateRegisters(pressure, info);
@@ -378,9 +435,14 @@ private:
   ModuleLayout layout_;
   std::unique_ptr<Program> program_;
   uint32_t sharedBase_ = 0;
-  std::vector<std::vector<uint64_t>> addresses_, local_; ///< by function
-  std::vector<std::vector<PlacedVariable>> placed_;
-  std::vector<uint64_t> end_, dynamicBase_, dynamicAlignment_;
+  /// Shared memory as one function sees it.
+  struct SharedLayout {
+    std::vector<std::pair<uint32_t, uint64_t>> own; ///< module variables with addresses of their own
+    std::vector<uint64_t> local;                    ///< of the function's variables, by index
+    std::vector<PlacedVariable> placed;
+    uint64_t end = 0, dynamicBase = 0;
+  };
+  std::vector<SharedLayout> shared_; ///< by function
 };
 
 } // namespace
@@ -401,6 +463,7 @@ const std::vector<GlobalInfo> &Module::globals() const { return program_->global
 unsigned Module::ptxMajor() const { return program_->major; }
 unsigned Module::ptxMinor() const { return program_->minor; }
 const std::string &Module::target() const { return program_->target; }
+const std::vector<std::string> &Module::warnings() const { return program_->warnings; }
 
 const KernelInfo *Module::findKernel(std::string_view name) const {
   for (const KernelInfo &kernel : program_->kernelInfos)

@@ -1,5 +1,8 @@
 """How fast the simulator is, and what it counts for the default schedules: exponents, bank conflicts, coalescing."""
 
+import json
+import subprocess
+
 import engine
 from measure import Figure
 
@@ -29,12 +32,32 @@ def counted(setting, headDim):
     yield Figure(f"{name}local memory", counters["local_bytes"], "bytes", 0)
 
 
+def kernels(setting):
+    """Small PTX kernels: the rate of each mode on one core, what the checks cost, and what a second host thread brings."""
+    done = subprocess.run([setting.build / "bin/tessera-simulator-bench"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"tessera-simulator-bench: {done.stderr.strip()}")
+    rows = {(row["kernel"], row["mode"], row["checks"], row["threads"]): row for row in json.loads(done.stdout)}
+    for (kernel, mode, checks, threads), row in rows.items():
+        if checks or threads != 1:
+            continue
+        name = f"{kernel}, {mode}" if mode else kernel
+        if row["matrix"]:
+            yield Figure(name, row["rate"] / 1e9, "GFLOP/s", {"exact": 6, "hardware": 4}.get(mode), atLeast=True)
+        else:
+            yield Figure(name, row["rate"] / 1e6, "M warp instr/s", 40 if kernel.startswith("ffma") else None, atLeast=True)
+        yield Figure(f"{name}: times slower with checks", row["rate"] / rows[kernel, mode, True, 1]["rate"], "", 5)
+        if more := rows.get((kernel, mode, False, 2)):
+            yield Figure(f"{name}: two host threads against one", more["rate"] / row["rate"], "", 1.6, atLeast=True)
+
+
 def measure(setting):
     times = engine.run(setting, "simulate")
     figures = [
         Figure("S 1024, d 64, one causal head, one core, checks off", times["unchecked_s"], "s", 0.5),
         Figure("S 1024, d 64, one causal head, one core, checks on", times["checked_s"], "s", 3),
     ]
+    figures += kernels(setting)
     for headDim in (64, 96, 128, 256):
         figures += counted(setting, headDim)
     return figures

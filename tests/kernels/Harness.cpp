@@ -162,6 +162,7 @@ const Engine &engine() {
 }
 
 std::optional<Outcome> runKernel(const KernelCase &given, const Kernel &kernel, std::vector<std::string> &findings) {
+  simulator(); // its options are set before the first launch
   Outcome outcome;
   const auto prepared = prepareCase(given, outcome);
   if (!prepared) {
@@ -208,6 +209,11 @@ std::optional<Outcome> expectRight(const KernelCase &test) {
     EXPECT_TRUE(outcome->verdict.ok) << outcome->verdict.complaint << "\n  " << outcome->info.schedule.text() << "\n  "
                                      << command(test);
   return outcome;
+}
+
+void configureSimulator(const std::string &json) {
+  const Status status = simulator().configure(nlohmann::json::parse(json));
+  EXPECT_TRUE(status.ok()) << status.text();
 }
 
 unsigned accessBytesOf(const KernelCase &test) {

@@ -50,6 +50,10 @@ std::optional<Outcome> runKernel(const KernelCase &test, const Kernel &kernel, s
 /// run(), and the verdict must be right.
 std::optional<Outcome> expectRight(const KernelCase &test);
 
+/// Options of the simulator for later cases (SimulatorApi.h, as JSON); a mistake fails the test. The tests of a process
+/// share it: set back what was changed.
+void configureSimulator(const std::string &json);
+
 /// The widest access that the placement of a case allows; allocations are taken to be aligned to 16 bytes.
 unsigned accessBytesOf(const KernelCase &test);
 

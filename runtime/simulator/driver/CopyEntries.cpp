@@ -1,128 +1,66 @@
-// cuMemcpy* and cuMemset*: ranges are checked at the call, bytes move when the stream gets there.
-#include "runtime/simulator/driver/Model.h"
+// cuMemcpy*: copies in linear memory, blocking or in a stream.
+#include "runtime/simulator/driver/Copy.h"
 #include "runtime/simulator/driver/State.h"
 
-#include <cstring>
-
-using namespace tessera::sim;
 using namespace tessera::sim::driver;
 
 namespace {
 
-/// One end of a copy: device memory when `device` is set, else host memory.
-struct End {
-  Device *device = nullptr;
-  CUdeviceptr address = 0;
+constexpr CUmemorytype Host = CU_MEMORYTYPE_HOST, OnDevice = CU_MEMORYTYPE_DEVICE, Anywhere = CU_MEMORYTYPE_UNIFIED;
 
-  /// Whether all of the range may be accessed; host memory is the caller's business.
-  bool holds(size_t bytes) const {
-    if (!device)
-      return address != 0;
-    std::optional<Allocation> found = device->memory.find(address);
-    return found && found->live && bytes <= found->size - (address - found->base);
-  }
-};
+CUdeviceptr addressOf(const void *pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-End onDevice(Context &context, CUdeviceptr address) {
-  // Unified addressing: the address alone tells its device, whatever context is current.
-  if (!context.device.memory.find(address)) {
-    std::shared_lock lock(state().devicesMutex);
-    for (const auto &device : state().devices)
-      if (device->memory.find(address))
-        return {device.get(), address};
-  }
-  return {&context.device, address};
-}
-End onHost(const void *address) { return {nullptr, reinterpret_cast<CUdeviceptr>(address)}; }
-
-/// Where cuMemcpy, which is told no direction, finds an address.
-End anywhere(Context &context, CUdeviceptr address) {
-  End end = onDevice(context, address);
-  return end.device->memory.find(address) ? end : onHost(reinterpret_cast<const void *>(address));
+CUresult submit(Context &context, Stream &stream, const CUDA_MEMCPY3D &shape) {
+  CopyWork work;
+  if (CUresult result = makeCopy(context, shape, &work); result != CUDA_SUCCESS)
+    return result;
+  return enqueue(stream, makeWork(context, work));
 }
 
-tessera::Status move(const End &to, const End &from, size_t bytes) {
-  if (to.device && from.device == to.device)
-    return to.device->memory.copy(to.address, from.address, bytes);
-  if (to.device && from.device) {
-    std::vector<std::byte> staged(bytes);
-    if (tessera::Status status = from.device->memory.read(from.address, staged.data(), bytes); !status)
-      return status;
-    return to.device->memory.write(to.address, staged.data(), bytes);
-  }
-  if (to.device)
-    return to.device->memory.write(to.address, reinterpret_cast<const void *>(from.address), bytes);
-  if (from.device)
-    return from.device->memory.read(from.address, reinterpret_cast<void *>(to.address), bytes);
-  std::memmove(reinterpret_cast<void *>(to.address), reinterpret_cast<const void *>(from.address), bytes);
-  return {};
-}
-
-CUresult copy(Context &context, Stream &stream, End to, End from, size_t bytes) {
-  if (bytes == 0)
-    return CUDA_SUCCESS;
-  if (!to.holds(bytes) || !from.holds(bytes))
-    return CUDA_ERROR_INVALID_VALUE;
-  const DeviceProfile &profile = context.device.profile;
-  double nanoseconds = copyNanoseconds(profile, bytes, to.device && from.device);
-  return enqueue(context, stream, [=]() -> Outcome {
-    // The range was sound when enqueued; an allocation freed since then faults like any access to it.
-    return {move(to, from, bytes).ok() ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS, nanoseconds, false};
-  });
+CUresult streamed(const CUDA_MEMCPY3D &shape, CUstream handle) {
+  return inStream(handle, [&](Context &context, Stream &stream) { return submit(context, stream, shape); });
 }
 
 /// Blocking forms: in the default stream, then wait for it.
-template <typename Ends> CUresult blocking(size_t bytes, Ends ends) {
-  return inContext([&](std::shared_ptr<Context> &context) -> CUresult {
+CUresult blocking(const CUDA_MEMCPY3D &shape) {
+  return inStream(nullptr, [&](Context &context, Stream &stream) -> CUresult {
     if (CUresult result = refuseDuringCapture(); result != CUDA_SUCCESS)
       return result;
-    auto [to, from] = ends(*context);
-    if (CUresult result = copy(*context, *context->legacy, to, from, bytes); result != CUDA_SUCCESS)
+    if (CUresult result = submit(context, stream, shape); result != CUDA_SUCCESS)
       return result;
-    return waitFor(*context, *context->legacy);
+    return waitFor(context, stream);
   });
 }
 
-template <typename Ends> CUresult streamed(size_t bytes, CUstream handle, Ends ends) {
-  return inStream(handle, [&](Context &context, Stream &stream) -> CUresult {
-    auto [to, from] = ends(context);
-    return copy(context, stream, to, from, bytes);
-  });
+CUDA_MEMCPY3D fromPeer(const CUDA_MEMCPY3D_PEER &peer) {
+  CUDA_MEMCPY3D shape = {};
+  shape.srcXInBytes = peer.srcXInBytes;
+  shape.srcY = peer.srcY;
+  shape.srcZ = peer.srcZ;
+  shape.srcLOD = peer.srcLOD;
+  shape.srcMemoryType = peer.srcMemoryType;
+  shape.srcHost = peer.srcHost;
+  shape.srcDevice = peer.srcDevice;
+  shape.srcPitch = peer.srcPitch;
+  shape.srcHeight = peer.srcHeight;
+  shape.dstXInBytes = peer.dstXInBytes;
+  shape.dstY = peer.dstY;
+  shape.dstZ = peer.dstZ;
+  shape.dstLOD = peer.dstLOD;
+  shape.dstMemoryType = peer.dstMemoryType;
+  shape.dstHost = peer.dstHost;
+  shape.dstDevice = peer.dstDevice;
+  shape.dstPitch = peer.dstPitch;
+  shape.dstHeight = peer.dstHeight;
+  shape.WidthInBytes = peer.WidthInBytes;
+  shape.Height = peer.Height;
+  shape.Depth = peer.Depth;
+  return shape;
 }
 
-struct Ends {
-  End to, from;
-};
-
-CUresult fill(Context &context, Stream &stream, CUdeviceptr address, uint32_t pattern, unsigned patternBytes,
-              size_t count) {
-  if (count == 0)
-    return CUDA_SUCCESS;
-  if (address % patternBytes != 0 || count > SIZE_MAX / patternBytes)
-    return CUDA_ERROR_INVALID_VALUE;
-  End to = onDevice(context, address);
-  if (!to.holds(count * patternBytes))
-    return CUDA_ERROR_INVALID_VALUE;
-  double nanoseconds = copyNanoseconds(context.device.profile, count * patternBytes, true);
-  return enqueue(context, stream, [=]() -> Outcome {
-    bool done = to.device->memory.fill(address, pattern, patternBytes, count).ok();
-    return {done ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS, nanoseconds, false};
-  });
-}
-
-/// Unlike copies, the forms without a stream are asynchronous too: they go to the default stream.
-CUresult fillDefault(CUdeviceptr address, uint32_t pattern, unsigned patternBytes, size_t count) {
-  return inContext([&](std::shared_ptr<Context> &context) -> CUresult {
-    if (CUresult result = refuseDuringCapture(); result != CUDA_SUCCESS)
-      return result;
-    return fill(*context, *context->legacy, address, pattern, patternBytes, count);
-  });
-}
-
-CUresult fillStreamed(CUdeviceptr address, uint32_t pattern, unsigned patternBytes, size_t count, CUstream handle) {
-  return inStream(handle, [&](Context &context, Stream &stream) -> CUresult {
-    return fill(context, stream, address, pattern, patternBytes, count);
-  });
+/// Whether both are live contexts; a copy between devices names one for each side.
+CUresult checkContexts(CUcontext to, CUcontext from) {
+  return state().contexts.find(to) && state().contexts.find(from) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 } // namespace
@@ -130,56 +68,99 @@ CUresult fillStreamed(CUdeviceptr address, uint32_t pattern, unsigned patternByt
 extern "C" {
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
-  return blocking(bytes, [&](Context &context) { return Ends{onDevice(context, to), onHost(from)}; });
+  return blocking(lineOf(to, OnDevice, addressOf(from), Host, bytes));
 }
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
-  return blocking(bytes, [&](Context &context) { return Ends{onHost(to), onDevice(context, from)}; });
+  return blocking(lineOf(addressOf(to), Host, from, OnDevice, bytes));
 }
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return blocking(bytes, [&](Context &context) { return Ends{onDevice(context, to), onDevice(context, from)}; });
+  return blocking(lineOf(to, OnDevice, from, OnDevice, bytes));
 }
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return blocking(bytes, [&](Context &context) { return Ends{anywhere(context, to), anywhere(context, from)}; });
+  return blocking(lineOf(to, Anywhere, from, Anywhere, bytes));
 }
-CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes) {
-  return cuMemcpyDtoD_v2(to, from, bytes);
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext toContext, CUdeviceptr from, CUcontext fromContext, size_t bytes) {
+  return initialised([&]() -> CUresult {
+    if (CUresult result = checkContexts(toContext, fromContext); result != CUDA_SUCCESS)
+      return result;
+    return blocking(lineOf(to, OnDevice, from, OnDevice, bytes));
+  });
+}
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *shape) {
+  return shape ? blocking(planeOf(*shape)) : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *shape) { return cuMemcpy2D_v2(shape); }
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *shape) { return shape ? blocking(*shape) : CUDA_ERROR_INVALID_VALUE; }
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *shape) {
+  return initialised([&]() -> CUresult {
+    if (!shape)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (CUresult result = checkContexts(shape->dstContext, shape->srcContext); result != CUDA_SUCCESS)
+      return result;
+    return blocking(fromPeer(*shape));
+  });
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
-  return streamed(bytes, stream, [&](Context &context) { return Ends{onDevice(context, to), onHost(from)}; });
+  return streamed(lineOf(to, OnDevice, addressOf(from), Host, bytes), stream);
 }
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return streamed(bytes, stream, [&](Context &context) { return Ends{onHost(to), onDevice(context, from)}; });
+  return streamed(lineOf(addressOf(to), Host, from, OnDevice, bytes), stream);
 }
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return streamed(bytes, stream,
-                  [&](Context &context) { return Ends{onDevice(context, to), onDevice(context, from)}; });
+  return streamed(lineOf(to, OnDevice, from, OnDevice, bytes), stream);
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return streamed(bytes, stream,
-                  [&](Context &context) { return Ends{anywhere(context, to), anywhere(context, from)}; });
+  return streamed(lineOf(to, Anywhere, from, Anywhere, bytes), stream);
 }
-CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream) {
-  return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext toContext, CUdeviceptr from, CUcontext fromContext, size_t bytes,
+                           CUstream stream) {
+  return initialised([&]() -> CUresult {
+    if (CUresult result = checkContexts(toContext, fromContext); result != CUDA_SUCCESS)
+      return result;
+    return streamed(lineOf(to, OnDevice, from, OnDevice, bytes), stream);
+  });
+}
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *shape, CUstream stream) {
+  return shape ? streamed(planeOf(*shape), stream) : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *shape, CUstream stream) {
+  return shape ? streamed(*shape, stream) : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *shape, CUstream stream) {
+  return initialised([&]() -> CUresult {
+    if (!shape)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (CUresult result = checkContexts(shape->dstContext, shape->srcContext); result != CUDA_SUCCESS)
+      return result;
+    return streamed(fromPeer(*shape), stream);
+  });
 }
 
-CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) {
-  return fillDefault(address, value, 1, count);
-}
-CUresult cuMemsetD16_v2(CUdeviceptr address, unsigned short value, size_t count) {
-  return fillDefault(address, value, 2, count);
-}
-CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count) {
-  return fillDefault(address, value, 4, count);
-}
-CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream) {
-  return fillStreamed(address, value, 1, count, stream);
-}
-CUresult cuMemsetD16Async(CUdeviceptr address, unsigned short value, size_t count, CUstream stream) {
-  return fillStreamed(address, value, 2, count, stream);
-}
-CUresult cuMemsetD32Async(CUdeviceptr address, unsigned value, size_t count, CUstream stream) {
-  return fillStreamed(address, value, 4, count, stream);
+/// Attributes say when sources may be read and where memory is; a stream that runs work at once needs neither.
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
+                               CUmemcpyAttributes *attributes, size_t *attributeIndices, size_t attributeCount,
+                               CUstream handle) {
+  return inStream(handle, [&](Context &context, Stream &stream) -> CUresult {
+    if (!to || !from || !bytes || count == 0 || !attributes || !attributeIndices || attributeCount == 0 ||
+        attributeCount > count || attributeIndices[0] != 0 || !stream.handle)
+      return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 1; i < attributeCount; ++i)
+      if (attributeIndices[i] <= attributeIndices[i - 1] || attributeIndices[i] >= count)
+        return CUDA_ERROR_INVALID_VALUE;
+    std::vector<CopyWork> works(count); // all are checked before the first one runs
+    for (size_t i = 0; i < count; ++i) {
+      CUDA_MEMCPY3D shape = lineOf(to[i], Anywhere, from[i], Anywhere, bytes[i]);
+      if (bytes[i] == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+      if (CUresult result = makeCopy(context, shape, &works[i]); result != CUDA_SUCCESS)
+        return result;
+    }
+    for (CopyWork &work : works)
+      if (CUresult result = enqueue(stream, makeWork(context, work)); result != CUDA_SUCCESS)
+        return result;
+    return CUDA_SUCCESS;
+  });
 }
 
 } // extern "C"

@@ -1,98 +1,19 @@
 // cuDevice*: what there is and what it says about itself; the answers come from the profile.
+#include "runtime/simulator/driver/DeviceAttributes.h"
 #include "runtime/simulator/driver/State.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string>
 
 using namespace tessera::sim;
 using namespace tessera::sim::driver;
 
 namespace {
-
-/// Nothing for attributes that no simulated device has a meaning for.
-std::optional<int> attributeOf(const Device &device, CUdevice_attribute attribute) {
-  const DeviceProfile &profile = device.profile;
-  const DeviceLimits &limits = profile.limits;
-  bool hopper = profile.major >= 9;
-  switch (attribute) {
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-    return profile.major;
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-    return profile.minor;
-  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-    return profile.smCount;
-  case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
-    return 32;
-  case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
-    return int(profile.rates.clockMHz * 1000);
-  case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
-    return int(profile.l2Bytes);
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
-    return limits.threadsPerBlock;
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
-    return 64;
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
-    return INT32_MAX;
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
-    return 65535;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
-    return limits.sharedBytesPerBlockDefault;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-    return limits.sharedBytesPerBlock;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
-    return limits.sharedBytesPerSm;
-  case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
-    return limits.sharedBytesReservedPerBlock;
-  case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
-    return limits.registersPerBlock;
-  case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
-    return limits.registersPerSm;
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
-    return limits.warpsPerSm * 32;
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
-    return limits.blocksPerSm;
-  case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY:
-    return 65536;
-  case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
-  case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED:
-    return hopper;
-  case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-  case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
-  case CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
-    return 1;
-  case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
-    return device.ordinal;
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE:
-  case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-  case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
-  case CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT:
-  case CU_DEVICE_ATTRIBUTE_INTEGRATED:
-  case CU_DEVICE_ATTRIBUTE_ECC_ENABLED:
-  case CU_DEVICE_ATTRIBUTE_TCC_DRIVER:
-  case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
-  case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
-  case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
-  case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
-  case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
-  case CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD:
-  case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM:
-    return 0;
-  default:
-    return std::nullopt;
-  }
-}
 
 /// The same in every process: the profile's name, the ordinal, and a mark that no GPU has.
 CUuuid uuidOf(const Device &device) {
@@ -103,6 +24,9 @@ CUuuid uuidOf(const Device &device) {
   uuid.bytes[15] = char(device.ordinal);
   return uuid;
 }
+
+/// Devices are on a bus of their own, in the order of their ordinals.
+std::string busIdOf(const Device &device) { return fmt::format("0000:00:{:02X}.0", device.ordinal); }
 
 } // namespace
 
@@ -158,10 +82,9 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice ordinal) {
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice ordinal) {
   return withDevice(ordinal, [&](Device &device) -> CUresult {
     std::optional<int> known = attributeOf(device, attribute);
-    if (!value || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
+    if (!value || !known)
       return CUDA_ERROR_INVALID_VALUE;
-    // A property that the simulator does not model is one that its devices do not have.
-    *value = known.value_or(0);
+    *value = *known;
     return CUDA_SUCCESS;
   });
 }
@@ -176,12 +99,82 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice ordinal) {
   });
 }
 
+CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice ordinal) {
+  return withDevice(ordinal, [&](Device &device) -> CUresult {
+    if (!properties)
+      return CUDA_ERROR_INVALID_VALUE;
+    auto value = [&](CUdevice_attribute attribute) { return attributeOf(device, attribute).value_or(0); };
+    *properties = {value(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+                   {value(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X), value(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+                    value(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)},
+                   {value(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X), value(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+                    value(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
+                   value(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+                   value(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
+                   value(CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+                   value(CU_DEVICE_ATTRIBUTE_MAX_PITCH),
+                   value(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+                   value(CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+                   value(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)};
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice ordinal) {
+  return withDevice(ordinal, [&](Device &device) -> CUresult {
+    std::string id = busIdOf(device);
+    if (!text || length <= int(id.size()))
+      return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(text, id.c_str(), id.size() + 1);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice *ordinal, const char *text) {
+  return initialised([&]() -> CUresult {
+    if (!ordinal || !text)
+      return CUDA_ERROR_INVALID_VALUE;
+    unsigned domain = 0, bus = 0, device = 0, function = 0;
+    // [domain:]bus:device[.function], in hexadecimal
+    if (std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3) {
+      domain = 0;
+      if (std::sscanf(text, "%x:%x.%x", &bus, &device, &function) < 2)
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (domain || bus || function || device > INT32_MAX || !findDevice(int(device)))
+      return CUDA_ERROR_INVALID_DEVICE;
+    *ordinal = int(device);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice ordinal) {
+  return withDevice(ordinal, [&](Device &) -> CUresult {
+    if (!supported || type < 0 || type >= CU_EXEC_AFFINITY_TYPE_MAX)
+      return CUDA_ERROR_INVALID_VALUE;
+    *supported = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice ordinal, CUdevice peer) {
   return withDevice(ordinal, [&](Device &) -> CUresult {
     if (!can)
       return CUDA_ERROR_INVALID_VALUE;
     *can = 0;
     return findDevice(peer) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
+  return withDevice(from, [&](Device &) -> CUresult {
+    if (!findDevice(to) || from == to)
+      return CUDA_ERROR_INVALID_DEVICE;
+    if (!value || attribute < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
+        attribute > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
+      return CUDA_ERROR_INVALID_VALUE;
+    *value = 0;
+    return CUDA_SUCCESS;
   });
 }
 
@@ -200,27 +193,31 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *handle, CUdevice ordinal) {
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
   return withDevice(ordinal, [&](Device &device) -> CUresult {
-    std::shared_ptr<Context> last; // dies after the lock is gone
-    std::lock_guard lock(device.mutex);
-    if (device.primaryRetains == 0)
-      return CUDA_ERROR_INVALID_CONTEXT;
-    if (--device.primaryRetains == 0) {
-      last = std::move(device.primary);
-      destroyContext(device.primaryHandle);
+    std::shared_ptr<Context> last;
+    {
+      std::lock_guard lock(device.mutex);
+      if (device.primaryRetains == 0)
+        return CUDA_ERROR_INVALID_CONTEXT;
+      if (--device.primaryRetains == 0)
+        last = std::move(device.primary);
     }
+    if (last)
+      destroyContext(last);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
   return withDevice(ordinal, [&](Device &device) -> CUresult {
-    std::shared_ptr<Context> former; // dies after the lock is gone
-    std::lock_guard lock(device.mutex);
-    if (!device.primary)
-      return CUDA_SUCCESS;
-    former = std::move(device.primary);
-    destroyContext(device.primaryHandle);
-    device.primary = makeContext(device, device.primaryHandle, device.primaryFlags);
+    std::shared_ptr<Context> former;
+    {
+      std::lock_guard lock(device.mutex);
+      if (!device.primary)
+        return CUDA_SUCCESS;
+      former = std::move(device.primary);
+      device.primary = makeContext(device, device.primaryHandle, device.primaryFlags);
+    }
+    destroyContext(former);
     return CUDA_SUCCESS;
   });
 }
@@ -240,8 +237,16 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice ordinal, unsigned flags) {
   return withDevice(ordinal, [&](Device &device) -> CUresult {
     if (flags & ~unsigned(CU_CTX_FLAGS_MASK))
       return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard lock(device.mutex);
-    device.primaryFlags = flags;
+    std::shared_ptr<Context> active;
+    {
+      std::lock_guard lock(device.mutex);
+      device.primaryFlags = flags;
+      active = device.primary;
+    }
+    if (active) {
+      std::lock_guard lock(active->mutex);
+      active->flags = flags;
+    }
     return CUDA_SUCCESS;
   });
 }

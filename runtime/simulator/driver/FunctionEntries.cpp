@@ -1,7 +1,9 @@
-// cuFunc* and cuOccupancy*: what a kernel needs, what it may ask for, and how many of its blocks fit.
+// cuFunc*: what a kernel needs, and what it may ask for.
+#include "runtime/simulator/driver/Launch.h"
 #include "runtime/simulator/driver/State.h"
 
 #include <algorithm>
+#include <string_view>
 
 using namespace tessera::sim;
 using namespace tessera::sim::driver;
@@ -15,12 +17,13 @@ template <typename Body> CUresult withFunction(CUfunction handle, Body body) {
   });
 }
 
-int maxThreads(const Function &function, const DeviceLimits &limits) {
-  if (function.info->maxThreads)
-    return int(function.info->maxThreads);
-  uint32_t unit = limits.registerAllocationUnit;
-  uint32_t perWarp = (function.registers * 32 + unit - 1) / unit * unit;
-  return int(std::min<uint32_t>(limits.threadsPerBlock, limits.registersPerBlock / perWarp * 32));
+/// 80 of "sm_80".
+int virtualArchitecture(std::string_view target) {
+  int number = 0;
+  for (char c : target.substr(std::min(target.size(), target.find('_') + 1)))
+    if (c >= '0' && c <= '9' && number < 1000)
+      number = number * 10 + (c - '0');
+  return number;
 }
 
 } // namespace
@@ -76,6 +79,8 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
       *value = int(function.registers);
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+      *value = virtualArchitecture(function.module->code->target());
+      return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       *value = int(profile.major * 10 + profile.minor);
       return CUDA_SUCCESS;
@@ -93,10 +98,12 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
       *value = int(info.requiredCluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH]);
       return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      *value = function.clusterPolicy;
+      return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
       *value = 0;
       return CUDA_SUCCESS;
     default:
@@ -122,48 +129,29 @@ CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, i
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
       function.nonPortableCluster = value != 0;
       return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      if (value < CU_CLUSTER_SCHEDULING_POLICY_DEFAULT || value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
+        return CUDA_ERROR_INVALID_VALUE;
+      function.clusterPolicy = value;
+      return CUDA_SUCCESS;
     default:
       return CUDA_ERROR_INVALID_VALUE;
     }
   });
 }
 
-CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache) {
-  return withFunction(handle, [](Context &, Function &) { return CUDA_SUCCESS; });
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int threads,
-                                                              size_t dynamicShared, unsigned flags) {
-  return withFunction(handle, [&](Context &context, Function &function) -> CUresult {
-    if (!blocks || threads <= 0 || (flags & ~unsigned(CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)))
-      return CUDA_ERROR_INVALID_VALUE;
-    const DeviceProfile &profile = context.device.profile;
-    bool fits =
-        threads <= maxThreads(function, profile.limits) && dynamicShared <= size_t(function.maxDynamicShared.load());
-    *blocks = fits ? int(profile.blocksPerSm(unsigned(threads), function.registers,
-                                             function.info->staticSharedBytes + dynamicShared))
-                   : 0;
-    return CUDA_SUCCESS;
+CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config) {
+  return withFunction(handle, [&](Context &, Function &) -> CUresult {
+    return config >= CU_FUNC_CACHE_PREFER_NONE && config <= CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_SUCCESS
+                                                                                       : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads,
-                                                     size_t dynamicShared) {
-  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, threads, dynamicShared, 0);
-}
-
-CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int blocks, int threads) {
-  return withFunction(handle, [&](Context &context, Function &function) -> CUresult {
-    const DeviceProfile &profile = context.device.profile;
-    if (!bytes || blocks <= 0 || threads <= 0)
-      return CUDA_ERROR_INVALID_VALUE;
-    if (profile.blocksPerSm(unsigned(threads), function.registers, function.info->staticSharedBytes) < unsigned(blocks))
-      return CUDA_ERROR_INVALID_VALUE;
-    uint64_t each = profile.limits.sharedBytesPerSm / unsigned(blocks);
-    uint64_t taken = profile.limits.sharedBytesReservedPerBlock + function.info->staticSharedBytes;
-    *bytes = std::min<uint64_t>(each > taken ? each - taken : 0,
-                                profile.limits.sharedBytesPerBlock - function.info->staticSharedBytes);
-    return CUDA_SUCCESS;
+CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config) {
+  return withFunction(handle, [&](Context &, Function &) -> CUresult {
+    return config >= CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE && config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
   });
 }
 

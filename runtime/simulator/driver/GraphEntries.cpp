@@ -1,186 +1,252 @@
-// Stream capture, and the graphs made by it. Nodes cannot be looked at or changed: a graph here is the captured work in
-// call order.
+// cuGraph*: making, copying and taking apart graphs, and questions about their nodes and edges.
+#include "runtime/simulator/driver/GraphNodes.h"
 #include "runtime/simulator/driver/State.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <span>
 
 using namespace tessera::sim::driver;
 
 namespace {
 
-CUstreamCaptureStatus captureStatus(Stream &stream, uint64_t *id) {
-  std::lock_guard running(stream.mutex);
-  if (!stream.capture)
-    return CU_STREAM_CAPTURE_STATUS_NONE;
-  std::lock_guard lock(stream.capture->mutex);
-  if (id)
-    *id = stream.capture->captureId;
-  return stream.capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+/// Runs the body with the graph and the mutex of all graphs.
+template <typename Body> CUresult withGraph(CUgraph handle, Body body) {
+  return initialised([&]() -> CUresult {
+    std::lock_guard lock(state().graphsMutex);
+    std::shared_ptr<Graph> graph = state().graphs.find(handle);
+    return graph ? body(graph) : CUDA_ERROR_INVALID_VALUE;
+  });
 }
 
-CUresult instantiate(CUgraphExec *handle, CUgraph graphHandle) {
-  return inContext([&](std::shared_ptr<Context> &) -> CUresult {
-    std::shared_ptr<Graph> graph = state().graphs.find(graphHandle);
-    if (!handle || !graph)
+template <typename Body> CUresult withNode(CUgraphNode handle, Body body) {
+  return initialised([&]() -> CUresult {
+    std::lock_guard lock(state().graphsMutex);
+    std::shared_ptr<GraphNode> node = state().graphNodes.find(handle);
+    return node ? body(node) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+/// Answers a list the way the driver does: without a buffer its length, else as much as fits, the rest zero.
+CUresult answer(std::span<const CUgraphNode> nodes, CUgraphNode *out, size_t *count) {
+  if (!count)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (out) {
+    for (size_t i = 0; i < *count; ++i)
+      out[i] = i < nodes.size() ? nodes[i] : nullptr;
+    *count = std::min(*count, nodes.size());
+  } else {
+    *count = nodes.size();
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult neighbours(const std::vector<std::weak_ptr<GraphNode>> &list, CUgraphNode *out, CUgraphEdgeData *edges,
+                    size_t *count) {
+  std::vector<CUgraphNode> handles;
+  for (const std::weak_ptr<GraphNode> &entry : list)
+    if (std::shared_ptr<GraphNode> node = entry.lock())
+      handles.push_back(node->handle);
+  if (!count || (edges && !out))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (edges)
+    std::fill_n(edges, std::min(*count, handles.size()), CUgraphEdgeData{});
+  return answer(handles, out, count);
+}
+
+CUresult changeEdges(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges,
+                     size_t count,
+                     bool (*change)(const std::shared_ptr<GraphNode> &, const std::shared_ptr<GraphNode> &),
+                     bool (*undo)(const std::shared_ptr<GraphNode> &, const std::shared_ptr<GraphNode> &)) {
+  return withGraph(handle, [&](const std::shared_ptr<Graph> &graph) -> CUresult {
+    if (count && (!from || !to))
       return CUDA_ERROR_INVALID_VALUE;
-    auto executable = std::make_shared<GraphExec>();
-    std::lock_guard lock(graph->mutex);
-    executable->works = graph->works;
-    *handle = state().graphExecs.add(std::move(executable));
+    for (size_t i = 0; i < count; ++i) {
+      std::vector<std::shared_ptr<GraphNode>> ends;
+      CUresult result = findNodes(*graph, from + i, edges ? edges + i : nullptr, 1, &ends);
+      if (result == CUDA_SUCCESS)
+        result = findNodes(*graph, to + i, nullptr, 1, &ends);
+      if (result == CUDA_SUCCESS && !change(ends[0], ends[1]))
+        result = CUDA_ERROR_INVALID_VALUE;
+      if (result == CUDA_SUCCESS)
+        continue;
+      for (size_t k = 0; k < i; ++k) // all or none
+        undo(state().graphNodes.find(from[k]), state().graphNodes.find(to[k]));
+      return result;
+    }
     return CUDA_SUCCESS;
   });
+}
+
+std::string labelOf(const GraphNode &node) {
+  if (auto *kernel = std::get_if<KernelWork>(&node.work.what)) {
+    const auto &config = kernel->config;
+    return fmt::format("KERNEL\\n{}\\n<<<({},{},{}), ({},{},{}), {}>>>", config.kernel, config.grid.x, config.grid.y,
+                       config.grid.z, config.block.x, config.block.y, config.block.z, config.dynamicSharedBytes);
+  }
+  if (auto *copy = std::get_if<CopyWork>(&node.work.what))
+    return fmt::format("MEMCPY\\n{} x {} x {} bytes\\n{:#x} from {:#x}", copy->width, copy->height, copy->depth,
+                       copy->to.address, copy->from.address);
+  if (auto *fill = std::get_if<FillWork>(&node.work.what))
+    return fmt::format("MEMSET\\n{} x {} elements of {} bytes\\n{:#x} = {:#x}", fill->shape.width, fill->shape.height,
+                       fill->shape.elementSize, fill->shape.dst, fill->shape.value);
+  constexpr const char *names[] = {"EMPTY", "KERNEL",       "MEMCPY",     "MEMSET",
+                                   "HOST",  "EVENT_RECORD", "EVENT_WAIT", "GRAPH"};
+  static_assert(std::size(names) == std::variant_size_v<decltype(Work::what)>);
+  return names[node.work.what.index()];
+}
+
+/// Node names are counted from the graph's first, so that the same program writes the same text.
+std::string dotOf(const Graph &graph) {
+  std::string text = "digraph dot {\n";
+  std::map<const GraphNode *, size_t> number;
+  for (const std::shared_ptr<GraphNode> &node : graph.nodes) {
+    size_t own = number.size();
+    number[node.get()] = own;
+    text += fmt::format("  node_{} [shape=box label=\"{}: {}\"];\n", own, own, labelOf(*node));
+  }
+  for (const std::shared_ptr<GraphNode> &node : graph.nodes)
+    for (const std::weak_ptr<GraphNode> &dependency : node->dependencies)
+      if (auto live = dependency.lock())
+        text += fmt::format("  node_{} -> node_{};\n", number[live.get()], number[node.get()]);
+  return text + "}\n";
 }
 
 } // namespace
 
 extern "C" {
 
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+CUresult cuGraphCreate(CUgraph *handle, unsigned flags) {
   return initialised([&]() -> CUresult {
-    if (!mode || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+    if (!handle || flags != 0)
       return CUDA_ERROR_INVALID_VALUE;
-    std::swap(*mode, threadCaptureMode());
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode) {
-  return inStream(handle, [&](Context &, Stream &stream) -> CUresult {
-    if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-      return CUDA_ERROR_INVALID_VALUE;
-    if (!stream.handle)
-      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; // a default stream
-    static std::atomic<uint64_t> nextId{1};
-    auto graph = std::make_shared<Graph>();
-    graph->captureId = nextId++;
-    graph->mode = mode;
-    graph->thread = std::this_thread::get_id();
-    graph->origin = state().streams.find(stream.handle);
-    std::lock_guard running(stream.mutex);
-    if (stream.capture)
-      return CUDA_ERROR_ILLEGAL_STATE;
-    stream.capture = graph;
-    std::lock_guard lock(state().capturesMutex);
-    state().captures.push_back(graph);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuStreamEndCapture(CUstream handle, CUgraph *graphHandle) {
-  return inStream(handle, [&](Context &, Stream &stream) -> CUresult {
-    if (!graphHandle)
-      return CUDA_ERROR_INVALID_VALUE;
-    *graphHandle = nullptr;
-    std::shared_ptr<Graph> graph;
-    {
-      std::lock_guard running(stream.mutex);
-      graph = stream.capture;
-      if (!graph)
-        return CUDA_ERROR_ILLEGAL_STATE;
-      if (graph->origin.lock().get() != &stream)
-        return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-      if (graph->mode != CU_STREAM_CAPTURE_MODE_RELAXED && graph->thread != std::this_thread::get_id())
-        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-      stream.capture = nullptr;
-    }
-    {
-      std::lock_guard lock(state().capturesMutex);
-      std::erase(state().captures, graph);
-    }
-    std::vector<std::weak_ptr<Stream>> joined;
-    bool invalidated, unjoined = false;
-    {
-      std::lock_guard lock(graph->mutex);
-      joined.swap(graph->joined);
-      invalidated = graph->invalidated;
-      // The origin must have waited for all work of the streams that it brought in.
-      CaptureFrontier &seen = graph->frontiers[&stream];
-      for (const auto &[other, frontier] : graph->frontiers)
-        if (auto own = frontier.find(other); own != frontier.end() && seen[other] < own->second)
-          unjoined = true;
-    }
-    for (const std::weak_ptr<Stream> &other : joined) {
-      if (std::shared_ptr<Stream> live = other.lock()) {
-        std::lock_guard running(live->mutex);
-        live->capture = nullptr;
-      }
-    }
-    if (invalidated)
-      return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    if (unjoined)
-      return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    *graphHandle = state().graphs.add(std::move(graph));
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
-  return inStream(handle, [&](Context &, Stream &stream) -> CUresult {
-    if (!status)
-      return CUDA_ERROR_INVALID_VALUE;
-    *status = captureStatus(stream, nullptr);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-                                   const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *count) {
-  return inStream(handle, [&](Context &, Stream &stream) -> CUresult {
-    if (!status)
-      return CUDA_ERROR_INVALID_VALUE;
-    if (graph || nodes || edges || count)
-      return CUDA_ERROR_NOT_SUPPORTED;
-    uint64_t captureId = 0;
-    *status = captureStatus(stream, &captureId);
-    if (id)
-      *id = captureId;
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *handle, CUgraph graph, unsigned long long) {
-  return instantiate(handle, graph);
-}
-
-CUresult cuGraphUpload(CUgraphExec handle, CUstream stream) {
-  return inStream(stream, [&](Context &, Stream &) -> CUresult {
-    return state().graphExecs.find(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  });
-}
-
-CUresult cuGraphLaunch(CUgraphExec handle, CUstream streamHandle) {
-  return inStream(streamHandle, [&](Context &context, Stream &stream) -> CUresult {
-    std::shared_ptr<GraphExec> executable = state().graphExecs.find(handle);
-    if (!executable)
-      return CUDA_ERROR_INVALID_VALUE;
-    for (const Work &work : executable->works)
-      if (CUresult result = enqueue(context, stream, work); result != CUDA_SUCCESS)
-        return result;
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) {
-  return initialised([&]() -> CUresult {
-    std::shared_ptr<Graph> graph = state().graphs.find(handle);
-    if (!graph || !count)
-      return CUDA_ERROR_INVALID_VALUE;
-    if (nodes)
-      return CUDA_ERROR_NOT_SUPPORTED;
-    std::lock_guard lock(graph->mutex);
-    *count = graph->works.size();
+    *handle = makeGraph()->handle;
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuGraphDestroy(CUgraph handle) {
-  return initialised(
-      [&]() -> CUresult { return state().graphs.remove(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+  return withGraph(handle, [&](const std::shared_ptr<Graph> &graph) -> CUresult {
+    if (graph->child)
+      return CUDA_ERROR_INVALID_VALUE;
+    forgetGraph(*graph);
+    return CUDA_SUCCESS;
+  });
 }
 
-CUresult cuGraphExecDestroy(CUgraphExec handle) {
-  return initialised(
-      [&]() -> CUresult { return state().graphExecs.remove(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+CUresult cuGraphClone(CUgraph *handle, CUgraph original) {
+  return withGraph(original, [&](const std::shared_ptr<Graph> &graph) -> CUresult {
+    if (!handle)
+      return CUDA_ERROR_INVALID_VALUE;
+    *handle = cloneGraph(*graph)->handle;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphNodeFindInClone(CUgraphNode *handle, CUgraphNode original, CUgraph clone) {
+  return withGraph(clone, [&](const std::shared_ptr<Graph> &graph) -> CUresult {
+    if (!handle)
+      return CUDA_ERROR_INVALID_VALUE;
+    for (const std::shared_ptr<GraphNode> &node : graph->nodes)
+      if (original && node->original == original) {
+        *handle = node->handle;
+        return CUDA_SUCCESS;
+      }
+    return CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type) {
+  return withNode(handle, [&](const std::shared_ptr<GraphNode> &node) -> CUresult {
+    if (!type)
+      return CUDA_ERROR_INVALID_VALUE;
+    *type = typeOf(node->work);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) {
+  return withGraph(handle, [&](const std::shared_ptr<Graph> &graph) {
+    std::vector<CUgraphNode> handles;
+    for (const std::shared_ptr<GraphNode> &node : graph->nodes)
+      handles.push_back(node->handle);
+    return answer(handles, nodes, count);
+  });
+}
+
+CUresult cuGraphGetRootNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) {
+  return withGraph(handle, [&](const std::shared_ptr<Graph> &graph) {
+    std::vector<CUgraphNode> handles;
+    for (const std::shared_ptr<GraphNode> &node : graph->nodes)
+      if (node->dependencies.empty())
+        handles.push_back(node->handle);
+    return answer(handles, nodes, count);
+  });
+}
+
+CUresult cuGraphGetEdges_v2(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count) {
+  return withGraph(handle, [&](const std::shared_ptr<Graph> &graph) -> CUresult {
+    if (!count || (from == nullptr) != (to == nullptr) || (edges && !from))
+      return CUDA_ERROR_INVALID_VALUE;
+    std::vector<CUgraphNode> sources, targets;
+    for (const std::shared_ptr<GraphNode> &node : graph->nodes)
+      for (const std::weak_ptr<GraphNode> &dependency : node->dependencies)
+        if (auto live = dependency.lock()) {
+          sources.push_back(live->handle);
+          targets.push_back(node->handle);
+        }
+    size_t room = *count;
+    answer(sources, from, count);
+    *count = room;
+    if (edges)
+      std::fill_n(edges, std::min(room, sources.size()), CUgraphEdgeData{});
+    return answer(targets, to, count);
+  });
+}
+
+CUresult cuGraphNodeGetDependencies_v2(CUgraphNode handle, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count) {
+  return withNode(handle, [&](const std::shared_ptr<GraphNode> &node) {
+    return neighbours(node->dependencies, nodes, edges, count);
+  });
+}
+
+CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode handle, CUgraphNode *nodes, CUgraphEdgeData *edges,
+                                         size_t *count) {
+  return withNode(handle, [&](const std::shared_ptr<GraphNode> &node) {
+    return neighbours(node->dependents, nodes, edges, count);
+  });
+}
+
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                   const CUgraphEdgeData *edges, size_t count) {
+  return changeEdges(graph, from, to, edges, count, addEdge, removeEdge);
+}
+
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                      const CUgraphEdgeData *edges, size_t count) {
+  return changeEdges(graph, from, to, edges, count, removeEdge, addEdge);
+}
+
+CUresult cuGraphDestroyNode(CUgraphNode handle) {
+  return withNode(handle, [&](const std::shared_ptr<GraphNode> &node) -> CUresult {
+    removeNode(node);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned) {
+  return withGraph(handle, [&](const std::shared_ptr<Graph> &graph) -> CUresult {
+    if (!path)
+      return CUDA_ERROR_INVALID_VALUE;
+    std::FILE *file = std::fopen(path, "w");
+    if (!file)
+      return CUDA_ERROR_OPERATING_SYSTEM;
+    std::string text = dotOf(*graph);
+    bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    return std::fclose(file) == 0 && written ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+  });
 }
 
 } // extern "C"

@@ -36,6 +36,14 @@ public:
     auto found = objects_.find(handle);
     return found == objects_.end() ? nullptr : found->second;
   }
+  /// Null for an object that is not in the table.
+  Handle handleOf(const std::shared_ptr<T> &object) const {
+    std::shared_lock lock(mutex_);
+    for (const auto &[handle, candidate] : objects_)
+      if (candidate == object)
+        return handle;
+    return nullptr;
+  }
   /// Takes the object out; null as above.
   std::shared_ptr<T> remove(Handle handle) {
     std::unique_lock lock(mutex_);
@@ -45,6 +53,12 @@ public:
     std::shared_ptr<T> object = std::move(found->second);
     objects_.erase(found);
     return object;
+  }
+  /// Takes the object out unless the handle stands for another one by now.
+  void remove(Handle handle, const std::shared_ptr<T> &object) {
+    std::unique_lock lock(mutex_);
+    if (auto found = objects_.find(handle); found != objects_.end() && found->second == object)
+      objects_.erase(found); // the caller's reference outlives the lock
   }
   /// Takes out all objects that match, and hands them over so that they die outside of the lock.
   template <typename Predicate> std::vector<std::shared_ptr<T>> removeIf(Predicate matches) {

@@ -1,8 +1,8 @@
 // cuLibrary* and cuKernel*: code that belongs to no context, loaded into each one on first use there.
-#include "runtime/simulator/driver/State.h"
+#include "runtime/simulator/driver/FatBinary.h"
+#include "runtime/simulator/driver/Jit.h"
 
-#include <fstream>
-#include <iterator>
+#include <cstring>
 
 using namespace tessera::sim::driver;
 
@@ -14,8 +14,12 @@ CUresult moduleIn(const std::shared_ptr<Context> &context, Library &library, CUm
   CUmodule &known = library.modules[context->handle];
   if (!known || !state().modules.find(known)) {
     known = nullptr;
-    if (CUresult result = cuModuleLoadDataEx(&known, library.code.c_str(), 0, nullptr, nullptr); result != CUDA_SUCCESS)
+    JitOptions options;
+    if (CUresult result = loadModule(context, library.code.data(), library.code.size(), options, &known);
+        result != CUDA_SUCCESS)
       return result;
+    if (std::shared_ptr<LoadedModule> loaded = state().modules.find(known))
+      loaded->maxRegisters = library.maxRegisters;
   }
   *module = known;
   return CUDA_SUCCESS;
@@ -54,6 +58,33 @@ template <typename Body> CUresult onDevice(CUdevice ordinal, Body body) {
   });
 }
 
+/// Where a context is current the code is loaded there at once, so that its errors and logs come from this call.
+CUresult load(CUlibrary *handle, const void *code, size_t available, CUjit_option *options, void **values,
+              unsigned count, CUlibraryOption *libraryOptions, void **libraryValues, unsigned libraryCount) {
+  return initialised([&]() -> CUresult {
+    if (!handle || !code || (count && (!options || !values)) || (libraryCount && (!libraryOptions || !libraryValues)))
+      return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < libraryCount; ++i) // both are about keeping the image in place; a copy is as good
+      if (libraryOptions[i] < 0 || libraryOptions[i] >= CU_LIBRARY_NUM_OPTIONS)
+        return CUDA_ERROR_INVALID_VALUE;
+    JitOptions jit(count, options, values);
+    auto library = std::make_shared<Library>();
+    library->maxRegisters = jit.maxRegisters();
+    library->code = copyOfImage(code, available);
+    std::shared_ptr<Context> context;
+    if (currentContext(&context) == CUDA_SUCCESS && context->stickyError() == CUDA_SUCCESS) {
+      CUmodule module = nullptr;
+      if (CUresult result = loadModule(context, code, available, jit, &module); result != CUDA_SUCCESS)
+        return result;
+      library->modules[context->handle] = module;
+    } else if (jit.status() != CUDA_SUCCESS) {
+      return jit.status();
+    }
+    *handle = state().libraries.add(std::move(library));
+    return CUDA_SUCCESS;
+  });
+}
+
 } // namespace
 
 namespace tessera::sim::driver {
@@ -72,44 +103,32 @@ CUfunction functionOfKernel(CUfunction handle) {
 extern "C" {
 
 CUresult cuLibraryLoadData(CUlibrary *handle, const void *code, CUjit_option *options, void **values, unsigned count,
-                           CUlibraryOption *, void **, unsigned) {
-  return inContext([&](std::shared_ptr<Context> &context) -> CUresult {
-    if (!handle || !code)
-      return CUDA_ERROR_INVALID_VALUE;
-    CUmodule module = nullptr;
-    if (CUresult result = cuModuleLoadDataEx(&module, code, count, options, values); result != CUDA_SUCCESS)
-      return result;
-    auto library = std::make_shared<Library>();
-    library->code = static_cast<const char *>(code);
-    library->modules[context->handle] = module;
-    *handle = state().libraries.add(std::move(library));
-    return CUDA_SUCCESS;
-  });
+                           CUlibraryOption *libraryOptions, void **libraryValues, unsigned libraryCount) {
+  return load(handle, code, UnknownLength, options, values, count, libraryOptions, libraryValues, libraryCount);
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *handle, const char *path, CUjit_option *options, void **values,
                                unsigned count, CUlibraryOption *libraryOptions, void **libraryValues,
                                unsigned libraryCount) {
-  return inContext([&](std::shared_ptr<Context> &) -> CUresult {
-    if (!path)
-      return CUDA_ERROR_INVALID_VALUE;
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-      return CUDA_ERROR_FILE_NOT_FOUND;
-    std::string code{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    return cuLibraryLoadData(handle, code.c_str(), options, values, count, libraryOptions, libraryValues, libraryCount);
+  return initialised([&]() -> CUresult {
+    std::string code;
+    if (CUresult result = readImage(path, &code); result != CUDA_SUCCESS)
+      return result;
+    return load(handle, code.data(), code.size(), options, values, count, libraryOptions, libraryValues, libraryCount);
   });
 }
 
 CUresult cuLibraryUnload(CUlibrary handle) {
-  return inContext([&](std::shared_ptr<Context> &) -> CUresult {
+  return initialised([&]() -> CUresult {
+    if (CUresult result = refuseDuringCapture(); result != CUDA_SUCCESS)
+      return result;
     std::shared_ptr<Library> library = state().libraries.remove(handle);
     if (!library)
       return CUDA_ERROR_INVALID_HANDLE;
     auto kernels = state().kernels.removeIf([&](const Kernel &kernel) { return kernel.libraryHandle == handle; });
     std::lock_guard lock(library->mutex);
     for (const auto &[context, module] : library->modules)
-      cuModuleUnload(module);
+      unloadModule(module);
     return CUDA_SUCCESS;
   });
 }
@@ -145,6 +164,31 @@ CUresult cuLibraryGetKernel(CUkernel *kernelHandle, CUlibrary handle, const char
 
 CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary handle) {
   return withLibrary(handle, [&](Library &, CUmodule module) { return cuModuleGetFunctionCount(count, module); });
+}
+
+CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned count, CUlibrary handle) {
+  return withLibrary(handle, [&](Library &, CUmodule moduleHandle) -> CUresult {
+    std::shared_ptr<LoadedModule> module = state().modules.find(moduleHandle);
+    if (!kernels || !module)
+      return CUDA_ERROR_INVALID_VALUE;
+    const auto &infos = module->code->kernels();
+    for (unsigned i = 0; i < count && i < infos.size(); ++i)
+      if (CUresult result = cuLibraryGetKernel(&kernels[i], handle, infos[i].name.c_str()); result != CUDA_SUCCESS)
+        return result;
+    return CUDA_SUCCESS;
+  });
+}
+
+/// PTX has no managed variables here (Module refuses .attribute(.managed)), so none is found.
+CUresult cuLibraryGetManaged(CUdeviceptr *, size_t *, CUlibrary handle, const char *name) {
+  return withLibrary(
+      handle, [&](Library &, CUmodule) -> CUresult { return name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE; });
+}
+
+CUresult cuLibraryGetUnifiedFunction(void **, CUlibrary handle, const char *symbol) {
+  return withLibrary(handle, [&](Library &, CUmodule) -> CUresult {
+    return symbol ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+  });
 }
 
 CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary handle, const char *name) {
@@ -197,6 +241,14 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
     CUfunction function = nullptr;
     CUresult result = cuKernelGetFunction(&function, handle);
     return result == CUDA_SUCCESS ? cuFuncSetAttribute(function, attribute, value) : result;
+  });
+}
+
+CUresult cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice ordinal) {
+  return onDevice(ordinal, [&]() -> CUresult {
+    CUfunction function = nullptr;
+    CUresult result = cuKernelGetFunction(&function, handle);
+    return result == CUDA_SUCCESS ? cuFuncSetCacheConfig(function, config) : result;
   });
 }
 

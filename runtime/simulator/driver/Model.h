@@ -6,11 +6,11 @@
 
 namespace tessera::sim::driver {
 
-/// Nanoseconds of a launch whose counters were on: the launch overhead plus the slowest of matrix unit, each pipe,
-/// issue slots, shared memory, L2 and device memory on the SM that gets most blocks. Every counted sector is taken to
-/// come from L2, and from memory at most `touchedBytes`, the size of what the kernel may have touched.
-double launchNanoseconds(const DeviceProfile &profile, const Counters &counters, uint64_t blocks,
-                         uint64_t touchedBytes);
+/// Nanoseconds of a launch: the launch overhead, plus the unit that is busy longest on the SM that gets most blocks
+/// (pipes, issue slots, L2, device memory; LaunchReport::clocks), but never less than one access to memory takes.
+/// Every sector comes through L2, and from memory once. Without counters the clocks are zero, and this is the least
+/// that any kernel takes.
+double launchNanoseconds(const DeviceProfile &profile, const LaunchReport &report);
 
 /// Nanoseconds of a copy or fill of `bytes`, inside the device's memory or over the host link.
 double copyNanoseconds(const DeviceProfile &profile, uint64_t bytes, bool insideDevice);

@@ -1,86 +1,21 @@
 // cuModule*: PTX into modules, and what is in them.
-#include "runtime/simulator/driver/State.h"
-
-#include <fmt/format.h>
+#include "runtime/simulator/driver/FatBinary.h"
+#include "runtime/simulator/driver/Jit.h"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <cstdlib>
 
 using namespace tessera::sim;
 using namespace tessera::sim::driver;
 
 namespace {
 
-/// The log buffers among JIT options; the other options do not change what a simulator does and are accepted as they
-/// are.
-class JitLogs {
-public:
-  JitLogs(unsigned count, CUjit_option *options, void **values) {
-    for (unsigned i = 0; i < count; ++i) {
-      switch (options[i]) {
-      case CU_JIT_INFO_LOG_BUFFER:
-        info_.text = static_cast<char *>(values[i]);
-        break;
-      case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-        info_.size = &values[i];
-        break;
-      case CU_JIT_ERROR_LOG_BUFFER:
-        error_.text = static_cast<char *>(values[i]);
-        break;
-      case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-        error_.size = &values[i];
-        break;
-      default:
-        break;
-      }
-    }
-  }
-  void write(const std::string &info, const std::string &error) {
-    info_.write(info);
-    error_.write(error);
-  }
-
-private:
-  struct Buffer {
-    char *text = nullptr;
-    void **size = nullptr; // holds the capacity by value; the driver leaves the bytes written there
-
-    void write(const std::string &message) {
-      size_t capacity = size ? reinterpret_cast<uintptr_t>(*size) & 0xffffffffu : 0;
-      size_t written = 0;
-      if (text && capacity > 0) {
-        written = std::min(message.size(), capacity - 1);
-        std::memcpy(text, message.data(), written);
-        text[written++] = '\0';
-      }
-      if (size)
-        *size = reinterpret_cast<void *>(uintptr_t(written));
-    }
-  };
-  Buffer info_, error_;
-};
-
-constexpr std::string_view ElfMagic("\x7f"
-                                    "ELF",
-                                    4);
-constexpr std::string_view FatBinaryMagic("\x50\xed\x55\xba", 4);
-constexpr std::string_view FatBinaryWrapperMagic("\xb1\x43\x62\x46", 4);
-
-bool beginsWith(const void *image, std::string_view magic) {
-  // Byte by byte, since PTX may be shorter than the magic number.
-  const char *bytes = static_cast<const char *>(image);
-  for (size_t i = 0; i < magic.size(); ++i)
-    if (bytes[i] != magic[i])
-      return false;
-  return true;
-}
-
-/// Registers that the assembler would give the kernel: what it needs, or what it promised its launches, whichever is
-/// less.
-unsigned registersOf(const KernelInfo &info, const DeviceLimits &limits) {
+/// Registers that the assembler would give the kernel: what it needs, or what its launches or its load were promised,
+/// whichever is less.
+unsigned registersOf(const KernelInfo &info, unsigned wish, const DeviceLimits &limits) {
   unsigned allowed = limits.registersPerThread;
+  if (wish)
+    allowed = std::min(allowed, std::max(wish, 16u)); // an assembler gives no kernel less
   if (info.maxRegisters)
     allowed = std::min(allowed, info.maxRegisters);
   if (info.maxThreads) {
@@ -90,68 +25,53 @@ unsigned registersOf(const KernelInfo &info, const DeviceLimits &limits) {
   return std::clamp(info.registersPerThread, 1u, std::max(allowed, 1u));
 }
 
-CUresult load(CUmodule *handle, const void *image, JitLogs logs) {
+CUresult load(CUmodule *handle, const void *image, size_t available, const JitOptions &options) {
   return inContext([&](std::shared_ptr<Context> &context) -> CUresult {
-    if (!handle || !image)
-      return CUDA_ERROR_INVALID_VALUE;
-    if (CUresult result = refuseDuringCapture(); result != CUDA_SUCCESS)
-      return result;
-    if (beginsWith(image, ElfMagic) || beginsWith(image, FatBinaryMagic) || beginsWith(image, FatBinaryWrapperMagic)) {
-      logs.write("", fmt::format("the simulator runs PTX; this is machine code for {} or another GPU",
-                                 context->device.profile.architecture));
-      return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    }
-    auto loaded = Module::load(static_cast<const char *>(image), context->device.profile, context->device.memory);
-    if (!loaded) {
-      logs.write("", loaded.status().text());
-      return CUDA_ERROR_INVALID_PTX;
-    }
-    auto module = std::make_shared<LoadedModule>();
-    module->context = context;
-    module->code = std::move(*loaded);
-    logs.write(fmt::format("PTX {}.{} for {} on simulated {}: {} kernels", module->code->ptxMajor(),
-                           module->code->ptxMinor(), module->code->target(), context->device.profile.name,
-                           module->code->kernels().size()),
-               "");
-    *handle = state().modules.add(std::move(module));
-    return CUDA_SUCCESS;
+    return loadModule(context, image, available, options, handle);
   });
+}
+
+/// CUDA_MODULE_LOADING is "LAZY" unless it says otherwise. Here all code is loaded at once, whatever it is.
+CUmoduleLoadingMode loadingMode() {
+  const char *wish = std::getenv("CUDA_MODULE_LOADING");
+  return wish && std::string_view(wish) == "EAGER" ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
 }
 
 } // namespace
 
+bool tessera::sim::driver::unloadModule(CUmodule handle) {
+  std::shared_ptr<LoadedModule> module = state().modules.remove(handle);
+  if (!module)
+    return false;
+  auto functions = state().functions.removeIf([&](const Function &function) { return function.module == module; });
+  return true;
+}
+
 extern "C" {
 
-CUresult cuModuleLoadData(CUmodule *module, const void *image) {
-  return load(module, image, JitLogs(0, nullptr, nullptr));
-}
+CUresult cuModuleLoadData(CUmodule *module, const void *image) { return load(module, image, UnknownLength, {}); }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values) {
   if (count != 0 && (!options || !values))
     return CUDA_ERROR_INVALID_VALUE;
-  return load(module, image, JitLogs(count, options, values));
+  return load(module, image, UnknownLength, JitOptions(count, options, values));
 }
 
-CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) {
-  return load(module, image, JitLogs(0, nullptr, nullptr));
-}
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) { return load(module, image, UnknownLength, {}); }
 
 CUresult cuModuleLoad(CUmodule *module, const char *path) {
   return inContext([&](std::shared_ptr<Context> &) -> CUresult {
-    if (!module || !path)
-      return CUDA_ERROR_INVALID_VALUE;
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-      return CUDA_ERROR_FILE_NOT_FOUND;
-    std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    return load(module, content.c_str(), JitLogs(0, nullptr, nullptr));
+    std::string content;
+    if (CUresult result = readImage(path, &content); result != CUDA_SUCCESS)
+      return result;
+    return load(module, content.data(), content.size(), {});
   });
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
   if (!mode)
     return CUDA_ERROR_INVALID_VALUE;
-  *mode = CU_MODULE_EAGER_LOADING;
+  *mode = loadingMode();
   return CUDA_SUCCESS;
 }
 
@@ -159,11 +79,7 @@ CUresult cuModuleUnload(CUmodule handle) {
   return inContext([&](std::shared_ptr<Context> &) -> CUresult {
     if (CUresult result = refuseDuringCapture(); result != CUDA_SUCCESS)
       return result;
-    std::shared_ptr<LoadedModule> module = state().modules.remove(handle);
-    if (!module)
-      return CUDA_ERROR_INVALID_HANDLE;
-    auto functions = state().functions.removeIf([&](const Function &function) { return function.module == module; });
-    return CUDA_SUCCESS;
+    return unloadModule(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
@@ -186,7 +102,7 @@ CUresult cuModuleGetFunction(CUfunction *handle, CUmodule moduleHandle, const ch
       function->module = module;
       function->moduleHandle = moduleHandle;
       function->info = info;
-      function->registers = registersOf(*info, limits);
+      function->registers = registersOf(*info, module->maxRegisters, limits);
       function->maxDynamicShared = std::max(0, int(limits.sharedBytesPerBlockDefault) - int(info->staticSharedBytes));
       known = state().functions.add(std::move(function));
     }
@@ -233,6 +149,23 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule hand
     if (bytes)
       *bytes = global->size;
     return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuFuncIsLoaded(CUfunctionLoadingState *loading, CUfunction handle) {
+  return initialised([&]() -> CUresult {
+    if (!loading)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (!state().functions.find(functionOfKernel(handle)))
+      return CUDA_ERROR_INVALID_HANDLE;
+    *loading = CU_FUNCTION_LOADING_STATE_LOADED;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuFuncLoad(CUfunction handle) {
+  return initialised([&]() -> CUresult {
+    return state().functions.find(functionOfKernel(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 

@@ -1,4 +1,4 @@
-// The objects behind the handles of the driver API: devices, contexts, modules, streams, events and graphs.
+// The objects behind the handles of the driver API: devices, contexts, modules, streams and events. Graphs: Graph.h.
 #pragma once
 
 #include "runtime/simulator/Machine.h"
@@ -15,7 +15,10 @@
 
 namespace tessera::sim::driver {
 
+struct Capture;
 struct Context;
+struct GraphNode;
+struct Pool;
 struct Stream;
 
 /// One simulated GPU. Made once, never destroyed. Times are modelled nanoseconds since the process began to simulate.
@@ -31,50 +34,59 @@ struct Device {
   std::shared_ptr<Context> primary;
   unsigned primaryRetains = 0;
   unsigned primaryFlags = 0;
-  double hostTime = 0;  ///< latest completion that the host has waited for
-  double busyUntil = 0; ///< end of the last kernel; kernels of one device do not overlap in the model
+  CUmemoryPool defaultPool = nullptr; ///< null until it is asked for
+  CUmemoryPool currentPool = nullptr; ///< null: the default one
+  double hostTime = 0;                ///< latest completion that the host has waited for
+  double busyUntil = 0;               ///< end of the last kernel; kernels of one device do not overlap in the model
 };
 
-/// What a piece of stream work ended with.
-struct Outcome {
-  CUresult fault = CUDA_SUCCESS; ///< reported by the next synchronisation of the context
-  double nanoseconds = 0;        ///< modelled duration
-  bool kernel = false;           ///< occupies the device
-};
-using Work = std::function<Outcome()>;
+/// Where stream-ordered allocations come from. The simulator keeps no freed memory, so reserved is what is used.
+struct Pool {
+  Pool(Device &device, const CUmemPoolProps &properties) : device(device), properties(properties) {}
 
-/// How much of each stream's captured work something is ordered after: the number of its pieces, by stream.
-using CaptureFrontier = std::map<const Stream *, size_t>;
-
-/// Captured work in the order of the calls, which is one of the orders that the graph allows. Immutable once capture
-/// has ended.
-struct Graph {
-  std::mutex mutex;
-  std::vector<Work> works;
-  uint64_t captureId = 0;
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  std::thread::id thread;                              ///< that began the capture
-  bool invalidated = false;                            ///< a call that may not be captured was made
-  std::weak_ptr<Stream> origin;                        ///< where capture began, and must end
-  std::vector<std::weak_ptr<Stream>> joined;           ///< streams that an event brought into the capture
-  std::map<const Stream *, CaptureFrontier> frontiers; ///< of each stream that takes part
+  Device &device;
+  const CUmemPoolProps properties;
+  std::mutex mutex; ///< guards what follows
+  uint64_t releaseThreshold = 0;
+  int reuse[3] = {1, 1, 1}; ///< follow event dependencies, opportunistic, internal dependencies
+  uint64_t used = 0, usedHigh = 0, reservedHigh = 0;
 };
 
-struct GraphExec {
-  std::vector<Work> works;
+/// How host memory came to be reachable by kernels.
+enum class HostKind : uint8_t { Allocated, Registered, Managed };
+
+/// Host memory that every device has adopted.
+struct HostRange {
+  size_t bytes = 0;
+  HostKind kind = HostKind::Allocated;
+  unsigned flags = 0;
+  CUcontext context = nullptr; ///< that it was made in
+  uint64_t contextId = 0;      ///< with which it ends; a primary context's handle outlives it
+  int ordinal = 0;             ///< of that context's device
+  uint64_t id = 0;             ///< CU_POINTER_ATTRIBUTE_BUFFER_ID
+  std::shared_ptr<void> pages; ///< null for registered memory
+  // Advice about managed memory, which is only remembered. It is kept for the whole range.
+  bool readMostly = false;
+  CUmemLocation preferred = {}, prefetched = {};
+  std::set<int> accessedBy; ///< devices, and CU_DEVICE_CPU
 };
 
-/// Work runs inside the call that enqueues it, under the stream's mutex: one of the orders that streams allow.
-struct Stream {
+/// Stream work runs inside the call that enqueues it, under the stream's mutex: one of the orders that streams allow.
+struct Stream : std::enable_shared_from_this<Stream> {
   std::weak_ptr<Context> context;
-  CUstream handle = nullptr;
+  CUstream handle = nullptr; ///< null for default streams
+  bool legacy = false;       ///< the default stream that waits for the blocking ones
   unsigned flags = 0;
   int priority = 0;
   uint64_t id = 0;
 
-  std::mutex mutex;               ///< guards what follows; held while work runs
-  double time = 0;                ///< modelled completion of the last work
-  std::shared_ptr<Graph> capture; ///< null when not capturing
+  std::mutex mutex;                             ///< guards what follows; held while work runs
+  double time = 0;                              ///< modelled completion of the last work
+  std::map<int, CUstreamAttrValue> attributes;  ///< those that were set
+  std::shared_ptr<Capture> capture;             ///< null when not capturing
+  std::vector<std::shared_ptr<GraphNode>> tail; ///< while capturing: what the next node will depend on
+  std::vector<CUgraphNode> tailHandles;         ///< storage of cuStreamGetCaptureInfo's answer
+  std::vector<CUgraphEdgeData> tailEdges;       ///< likewise
 };
 
 struct Event {
@@ -84,13 +96,14 @@ struct Event {
   std::mutex mutex;
   bool recorded = false;
   double time = 0;
-  std::weak_ptr<Graph> capture; ///< of the capture in which it was recorded last
-  CaptureFrontier frontier;     ///< what was captured before it
+  std::weak_ptr<Capture> capture;               ///< in which it was recorded last
+  std::vector<std::shared_ptr<GraphNode>> tail; ///< what was captured before it
 };
 
 struct LoadedModule {
   std::weak_ptr<Context> context;
   std::unique_ptr<const Module> code;
+  unsigned maxRegisters = 0; ///< CU_JIT_MAX_REGISTERS; 0: not given
   std::mutex mutex;
   std::map<std::string, CUfunction, std::less<>> functions; ///< handed out so far
 };
@@ -104,11 +117,13 @@ struct Function {
   std::atomic<int> maxDynamicShared; ///< bytes that a launch may ask for
   std::atomic<int> preferredCarveout{-1};
   std::atomic<int> nonPortableCluster{0};
+  std::atomic<int> clusterPolicy{0};
 };
 
 /// PTX that belongs to no context, and the modules that it became in those where it was used.
 struct Library {
   std::string code;
+  unsigned maxRegisters = 0;
   std::mutex mutex;
   std::map<CUcontext, CUmodule> modules;
   std::map<std::string, CUkernel, std::less<>> kernels; ///< handed out so far
@@ -121,15 +136,18 @@ struct Kernel {
 
 /// A primary context or one of cuCtxCreate.
 struct Context {
-  explicit Context(Device &device) : device(device) {}
+  Context(Device &device, CUcontext handle, unsigned flags);
   ~Context(); ///< frees the allocations that are left
 
   Device &device;
-  CUcontext handle = nullptr;
-  unsigned flags = 0;
+  const CUcontext handle;
+  const uint64_t id;
   std::shared_ptr<Stream> legacy; ///< the default stream
 
   std::mutex mutex; ///< guards what follows
+  unsigned flags;
+  CUfunc_cache cacheConfig = CU_FUNC_CACHE_PREFER_NONE;
+  std::map<int, size_t> limits; ///< those that were set
   std::map<std::thread::id, std::shared_ptr<Stream>> perThread;
   std::set<CUdeviceptr> allocations;
 

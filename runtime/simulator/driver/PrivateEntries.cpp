@@ -49,7 +49,7 @@ int failed(CUresult code, std::string text) {
 }
 
 constexpr std::pair<const char *, Schedule> schedules[] = {
-    {"latest", Schedule::Late}, {"eager", Schedule::Eager}, {"random", Schedule::Random}};
+    {"late", Schedule::Late}, {"eager", Schedule::Eager}, {"random", Schedule::Random}};
 constexpr std::pair<const char *, MmaMode> MmaModes[] = {
     {"hardware", MmaMode::Hardware}, {"exact", MmaMode::Exact}, {"stress", MmaMode::Stress}};
 
@@ -68,6 +68,13 @@ template <typename T> Status readUnsigned(const std::string &key, const Json &va
   if (!value.is_number_unsigned() || value.get<uint64_t>() > std::numeric_limits<T>::max())
     return wrong(key, value, fmt::format("an integer from 0 to {}", std::numeric_limits<T>::max()));
   *target = T(value.get<uint64_t>());
+  return {};
+}
+
+Status readClock(const std::string &key, const Json &value, double *target) {
+  if (!value.is_number() || !(value.get<double>() >= 0) || value.get<double>() > 1e6)
+    return wrong(key, value, "megahertz from 0 to 1000000");
+  *target = value.get<double>();
   return {};
 }
 
@@ -123,6 +130,8 @@ Status readOption(const std::string &key, const Json &value, Settings *settings,
     return readUnsigned(key, value, &core.maxFindings);
   if (key == "instruction_limit")
     return readUnsigned(key, value, &core.instructionLimit);
+  if (key == "clock_mhz")
+    return readClock(key, value, &settings->clockMHz);
   if (key == "print")
     return readBool(key, value, &settings->print);
   if (key == "sticky")
@@ -130,6 +139,32 @@ Status readOption(const std::string &key, const Json &value, Settings *settings,
   if (key == "fail_on_findings")
     return readBool(key, value, &settings->failOnFindings);
   return Status(Code::InvalidArgument, fmt::format("there is no option \"{}\"", key), "SimulatorApi.h lists them");
+}
+
+std::string optionsText() {
+  Settings settings = state().currentSettings();
+  const Options &core = settings.core;
+  Json devices = Json::array();
+  {
+    std::shared_lock lock(state().devicesMutex);
+    for (const auto &device : state().devices)
+      devices.push_back(device->profile.name);
+  }
+  Json json = {{"devices", devices},
+               {"checks", core.checks},
+               {"races", core.races},
+               {"counters", core.counters},
+               {"schedule", nameOf(schedules, core.schedule)},
+               {"mma", nameOf(MmaModes, core.mma)},
+               {"seed", core.seed},
+               {"threads", core.threads},
+               {"max_findings", core.maxFindings},
+               {"instruction_limit", core.instructionLimit},
+               {"clock_mhz", settings.clockMHz},
+               {"print", settings.print},
+               {"sticky", settings.sticky},
+               {"fail_on_findings", settings.failOnFindings}};
+  return json.dump();
 }
 
 /// Private entry points keep exceptions inside too, and say what happened.
@@ -176,28 +211,21 @@ TESSERA_SIM_EXPORT int tessera_sim_configure(const char *json) {
 }
 
 TESSERA_SIM_EXPORT const char *tessera_sim_options(void) {
-  Settings settings = state().currentSettings();
-  const Options &core = settings.core;
-  Json devices = Json::array();
-  {
-    std::shared_lock lock(state().devicesMutex);
-    for (const auto &device : state().devices)
-      devices.push_back(device->profile.name);
+  try {
+    return handOut(optionsText());
+  } catch (const std::exception &error) { // out of memory
+    return "{}";
   }
-  Json json = {{"devices", devices},
-               {"checks", core.checks},
-               {"races", core.races},
-               {"counters", core.counters},
-               {"schedule", nameOf(schedules, core.schedule)},
-               {"mma", nameOf(MmaModes, core.mma)},
-               {"seed", core.seed},
-               {"threads", core.threads},
-               {"max_findings", core.maxFindings},
-               {"instruction_limit", core.instructionLimit},
-               {"print", settings.print},
-               {"sticky", settings.sticky},
-               {"fail_on_findings", settings.failOnFindings}};
-  return handOut(json.dump());
+}
+TESSERA_SIM_EXPORT const char *tessera_sim_profiles(void) {
+  try {
+    Json names = Json::array();
+    for (const DeviceProfile &profile : DeviceProfile::all())
+      names.push_back(profile.name);
+    return handOut(names.dump());
+  } catch (const std::exception &error) { // out of memory
+    return "[]";
+  }
 }
 
 TESSERA_SIM_EXPORT const char *tessera_sim_report(void) { return handOutLast(&reportJson); }

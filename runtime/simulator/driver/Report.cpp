@@ -43,7 +43,12 @@ Json findingJson(const Finding &finding) {
     json["object"] = finding.object;
   if (!finding.other.empty()) {
     json["other"] = finding.other;
-    json["other_line"] = finding.otherLine;
+    if (finding.otherLine) {
+      json["other_line"] = finding.otherLine;
+      json["other_instruction"] = finding.otherInstruction;
+      json["other_block"] = extents(finding.otherBlock);
+      json["other_warp"] = finding.otherWarp;
+    }
   }
   json["repeats"] = finding.repeats;
   json["text"] = finding.text;
@@ -51,7 +56,10 @@ Json findingJson(const Finding &finding) {
 }
 
 Json trafficJson(const GlobalTraffic &traffic) {
-  return {{"requests", traffic.requests}, {"bytes", traffic.bytes}, {"sectors", traffic.sectors}};
+  return {{"requests", traffic.requests},
+          {"bytes", traffic.bytes},
+          {"sectors", traffic.sectors},
+          {"ideal_sectors", traffic.ideal}};
 }
 
 Json trafficJson(const SharedTraffic &traffic) {
@@ -59,6 +67,64 @@ Json trafficJson(const SharedTraffic &traffic) {
           {"bytes", traffic.bytes},
           {"wavefronts", traffic.wavefronts},
           {"ideal_wavefronts", traffic.ideal}};
+}
+
+Json pipesJson(const std::array<uint64_t, pipeCount> &byPipe) {
+  Json json = Json::object();
+  for (unsigned i = 0; i < pipeCount; ++i)
+    json[std::string(toString(Pipe(i)))] = byPipe[i];
+  return json;
+}
+
+/// Units without work are left out.
+Json clocksJson(const UnitClocks &clocks) {
+  Json json = Json::object();
+  for (unsigned i = 0; i < unitCount; ++i)
+    if (clocks.busy[i] > 0)
+      json[std::string(unitName(i))] = clocks.busy[i];
+  return json;
+}
+
+Json boundJson(const UnitClocks &clocks) {
+  return clocks.most() > 0 ? Json(unitName(clocks.binding())) : Json(nullptr);
+}
+
+Json loopJson(const LoopProfile &loop) {
+  return {{"function", loop.function},
+          {"label", loop.label},
+          {"first_line", loop.firstLine},
+          {"last_line", loop.lastLine},
+          {"header_line", loop.headerLine},
+          {"depth", loop.depth},
+          {"parent", loop.parent < 0 ? Json(nullptr) : Json(loop.parent)},
+          {"iterations", loop.iterations},
+          {"warp_instructions", loop.warpInstructions},
+          {"by_pipe", pipesJson(loop.byPipe)},
+          {"mma_flops", loop.mmaFlops},
+          {"ex2", loop.ex2},
+          {"bytes", loop.bytes},
+          {"sectors", loop.sectors},
+          {"ideal_sectors", loop.idealSectors},
+          {"wavefronts", loop.wavefronts},
+          {"ideal_wavefronts", loop.idealWavefronts},
+          {"modelled_clocks", clocksJson(loop.clocks)},
+          {"bound_by", boundJson(loop.clocks)}};
+}
+
+Json instructionJson(const InstructionProfile &profile) {
+  return {{"function", profile.function},
+          {"line", profile.line},
+          {"text", profile.text},
+          {"pipe", toString(profile.pipe)},
+          {"loop", profile.loop < 0 ? Json(nullptr) : Json(profile.loop)},
+          {"executions", profile.executions},
+          {"lanes", profile.lanes},
+          {"wavefronts", profile.wavefronts},
+          {"ideal_wavefronts", profile.idealWavefronts},
+          {"sectors", profile.sectors},
+          {"ideal_sectors", profile.idealSectors},
+          {"bytes", profile.bytes},
+          {"modelled_clocks", clocksJson(profile.clocks)}};
 }
 
 /// Malformed UTF-8 can come from the PTX text; it must not turn a report into an exception.
@@ -103,10 +169,7 @@ std::string countersJson(const FinishedLaunch &launch) {
   const Counters &counters = report.counters;
   Json json = identityJson(launch);
   json["warp_instructions"] = counters.warpInstructions;
-  Json pipes = Json::object();
-  for (unsigned i = 0; i < pipeCount; ++i)
-    pipes[std::string(toString(Pipe(i)))] = counters.byPipe[i];
-  json["by_pipe"] = std::move(pipes);
+  json["by_pipe"] = pipesJson(counters.byPipe);
   json["mma_instructions"] = counters.mmaInstructions;
   json["mma_flops"] = counters.mmaFlops;
   json["ex2"] = counters.ex2;
@@ -122,17 +185,22 @@ std::string countersJson(const FinishedLaunch &launch) {
   json["local_bytes"] = counters.localBytes;
   json["barrier_waits"] = counters.barrierWaits;
   json["divergent_branches"] = counters.divergentBranches;
+  json["footprint"] = {{"read_bytes", report.footprint.readBytes},
+                       {"written_bytes", report.footprint.writtenBytes},
+                       {"read_sectors", report.footprint.readSectors},
+                       {"written_sectors", report.footprint.writtenSectors}};
+  if (auto profile = DeviceProfile::find(launch.device))
+    json["clock_mhz"] = double((*profile)->rates.clockMHz);
+  json["modelled_clocks"] = clocksJson(report.clocks);
+  json["bound_by"] = boundJson(report.clocks);
+  json["busiest_share"] = report.busiestShare;
+  Json loops = Json::array();
+  for (const LoopProfile &loop : report.loops)
+    loops.push_back(loopJson(loop));
+  json["loops"] = std::move(loops);
   Json instructions = Json::array();
   for (const InstructionProfile &profile : report.instructions)
-    instructions.push_back({{"line", profile.line},
-                            {"text", profile.text},
-                            {"pipe", toString(profile.pipe)},
-                            {"executions", profile.executions},
-                            {"lanes", profile.lanes},
-                            {"wavefronts", profile.wavefronts},
-                            {"ideal_wavefronts", profile.idealWavefronts},
-                            {"sectors", profile.sectors},
-                            {"bytes", profile.bytes}});
+    instructions.push_back(instructionJson(profile));
   json["instructions"] = std::move(instructions);
   return dump(json);
 }

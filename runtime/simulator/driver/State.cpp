@@ -2,6 +2,7 @@
 #include "runtime/simulator/driver/State.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace tessera::sim::driver {
@@ -10,12 +11,36 @@ namespace {
 
 /// Devices are this far apart in the address space, so that an address tells its device.
 constexpr uint64_t AddressesPerDevice = uint64_t(1) << 42;
+/// The addresses of so many devices lie below those where a process keeps its own code and data.
+constexpr size_t MostDevices = 16;
+
+std::atomic<uint64_t> nextContextId{1};
+
+Status tooManyDevices() {
+  return Status(Code::InvalidArgument, "a process can have " + std::to_string(MostDevices) + " simulated devices",
+                "name fewer devices");
+}
+
+/// A device that knows the host memory that the others have adopted. Wants devicesMutex held.
+Device *addDevice(const DeviceProfile &profile) {
+  auto &devices = state().devices;
+  devices.push_back(std::make_unique<Device>(profile, int(devices.size())));
+  Device *device = devices.back().get();
+  std::lock_guard lock(state().hostMutex);
+  for (const auto &[begin, range] : state().hostRanges)
+    (void)device->memory.adopt(reinterpret_cast<void *>(begin), range.bytes, hostRangeName(range), range.pages);
+  return device;
+}
 
 } // namespace
 
 Device::Device(const DeviceProfile &profile, int ordinal)
     : profile(profile), ordinal(ordinal), primaryHandle(reinterpret_cast<CUcontext>(freshHandle())),
-      memory(profile.memoryBytes, AddressesPerDevice * uint64_t(ordinal + 1)) {}
+      memory(profile.memoryBytes, AddressesPerDevice * uint64_t(ordinal + 1),
+             AddressesPerDevice * uint64_t(ordinal + 2)) {}
+
+Context::Context(Device &device, CUcontext handle, unsigned flags)
+    : device(device), handle(handle), id(nextContextId++), flags(flags) {}
 
 Context::~Context() {
   for (CUdeviceptr address : allocations)
@@ -65,8 +90,9 @@ Result<Device *> deviceOfProfile(std::string_view name) {
   for (const auto &device : devices)
     if (&device->profile == *profile)
       return device.get();
-  devices.push_back(std::make_unique<Device>(**profile, int(devices.size())));
-  return devices.back().get();
+  if (devices.size() >= MostDevices)
+    return tooManyDevices();
+  return addDevice(**profile);
 }
 
 Status addDevices(std::string_view list) {
@@ -81,8 +107,10 @@ Status addDevices(std::string_view list) {
   }
   std::unique_lock lock(state().devicesMutex);
   auto &devices = state().devices;
+  if (devices.size() + profiles.size() > MostDevices)
+    return tooManyDevices();
   for (const DeviceProfile *profile : profiles)
-    devices.push_back(std::make_unique<Device>(*profile, int(devices.size())));
+    addDevice(*profile);
   return {};
 }
 
@@ -98,6 +126,11 @@ std::vector<CUcontext> &contextStack() {
   if (!stack)
     stack = new std::vector<CUcontext>;
   return *stack;
+}
+
+bool &perThreadDefault() {
+  thread_local bool perThread = false;
+  return perThread;
 }
 
 bool &insideHostFunction() {
@@ -118,25 +151,34 @@ CUresult currentContext(std::shared_ptr<Context> *context) {
 }
 
 std::shared_ptr<Context> makeContext(Device &device, CUcontext handle, unsigned flags) {
-  auto context = std::make_shared<Context>(device);
-  context->handle = handle;
-  context->flags = flags;
+  auto context = std::make_shared<Context>(device, handle, flags);
   context->legacy = std::make_shared<Stream>();
   context->legacy->context = context;
+  context->legacy->legacy = true;
+  context->legacy->id = 1;
   state().contexts.addAs(handle, context);
   return context;
 }
 
-void destroyContext(CUcontext handle) {
-  std::shared_ptr<Context> context = state().contexts.remove(handle);
-  if (!context)
-    return;
+void destroyContext(const std::shared_ptr<Context> &context) {
+  state().contexts.remove(context->handle, context);
   // Keeps what was removed until after the tables are unlocked; modules give their variables back to the device here.
   auto ownedBy = [&](const auto &object) { return object.context.lock() == context; };
   auto functions = state().functions.removeIf(ownedBy);
   auto modules = state().modules.removeIf(ownedBy);
   auto streams = state().streams.removeIf(ownedBy);
   auto events = state().events.removeIf(ownedBy);
+  for (const std::shared_ptr<Stream> &stream : streams)
+    abandonCapture(*stream);
+  std::vector<std::pair<void *, HostKind>> ranges;
+  {
+    std::lock_guard lock(state().hostMutex);
+    for (const auto &[begin, range] : state().hostRanges)
+      if (range.contextId == context->id)
+        ranges.push_back({reinterpret_cast<void *>(begin), range.kind});
+  }
+  for (auto [begin, kind] : ranges)
+    releaseHostRange(begin, kind);
 }
 
 std::shared_ptr<Stream> makeStream(const std::shared_ptr<Context> &context, unsigned flags, int priority) {
@@ -150,9 +192,9 @@ std::shared_ptr<Stream> makeStream(const std::shared_ptr<Context> &context, unsi
 }
 
 std::shared_ptr<Stream> findStream(Context &context, CUstream handle) {
-  if (handle == nullptr || handle == CU_STREAM_LEGACY)
+  if (handle == CU_STREAM_LEGACY || (handle == nullptr && !perThreadDefault()))
     return context.legacy;
-  if (handle != CU_STREAM_PER_THREAD)
+  if (handle != nullptr && handle != CU_STREAM_PER_THREAD)
     return state().streams.find(handle);
   std::lock_guard lock(context.mutex);
   std::shared_ptr<Stream> &stream = context.perThread[std::this_thread::get_id()];
@@ -162,30 +204,6 @@ std::shared_ptr<Stream> findStream(Context &context, CUstream handle) {
     stream->id = 2;
   }
   return stream;
-}
-
-CUresult enqueue(Context &context, Stream &stream, Work work) {
-  std::lock_guard running(stream.mutex);
-  if (stream.capture) {
-    std::lock_guard lock(stream.capture->mutex);
-    if (stream.capture->invalidated)
-      return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    stream.capture->works.push_back(std::move(work));
-    ++stream.capture->frontiers[&stream][&stream];
-    return CUDA_SUCCESS;
-  }
-  if (context.faulted())
-    return CUDA_SUCCESS; // queued behind the fault, where it never runs
-  Outcome outcome = work();
-  context.raise(outcome.fault);
-  std::lock_guard lock(context.device.mutex);
-  double start = std::max(stream.time, context.device.hostTime);
-  if (outcome.kernel)
-    start = std::max(start, context.device.busyUntil);
-  stream.time = start + outcome.nanoseconds;
-  if (outcome.kernel)
-    context.device.busyUntil = stream.time;
-  return CUDA_SUCCESS;
 }
 
 CUstreamCaptureMode &threadCaptureMode() {
@@ -199,23 +217,70 @@ CUresult refuseDuringCapture() {
     return CUDA_SUCCESS;
   CUresult result = CUDA_SUCCESS;
   std::lock_guard lock(state().capturesMutex);
-  for (const std::shared_ptr<Graph> &capture : state().captures) {
+  for (const std::shared_ptr<Capture> &capture : state().captures) {
     bool ours = capture->thread == std::this_thread::get_id();
     bool forbids = ours ? capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED
                         : own == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
     if (!forbids)
       continue;
-    std::lock_guard lock(capture->mutex);
     capture->invalidated = true;
     result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   return result;
 }
 
-CUresult waitFor(Context &context, Stream &stream) {
+CUresult refuseImplicitDependency(Stream &stream, bool invalidate) {
+  if (!stream.legacy)
+    return CUDA_SUCCESS;
+  std::vector<std::shared_ptr<Capture>> captures;
+  {
+    std::lock_guard lock(state().capturesMutex);
+    captures = state().captures;
+  }
+  CUresult result = CUDA_SUCCESS;
+  for (const std::shared_ptr<Capture> &capture : captures) {
+    std::vector<std::weak_ptr<Stream>> streams;
+    {
+      std::lock_guard lock(capture->mutex);
+      streams = capture->joined;
+    }
+    streams.push_back(capture->origin);
+    for (const std::weak_ptr<Stream> &entry : streams) {
+      std::shared_ptr<Stream> other = entry.lock();
+      if (!other || (other->flags & CU_STREAM_NON_BLOCKING) || other->context.lock() != stream.context.lock())
+        continue;
+      if (invalidate)
+        capture->invalidated = true;
+      result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+  }
+  return result;
+}
+
+Work makeWork(Context &context, decltype(Work::what) what) {
+  return {std::move(what), context.handle, &context.device};
+}
+
+CUresult enqueue(Stream &stream, Work work) {
+  if (CUresult result = refuseImplicitDependency(stream); result != CUDA_SUCCESS)
+    return result;
   std::lock_guard running(stream.mutex);
   if (stream.capture) {
-    std::lock_guard lock(stream.capture->mutex);
+    if (stream.capture->invalidated)
+      return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    std::lock_guard lock(state().graphsMutex);
+    stream.tail = {addNode(stream.capture->graph, std::move(work), stream.tail)};
+    return CUDA_SUCCESS;
+  }
+  stream.time = perform(work, stream.time);
+  return CUDA_SUCCESS;
+}
+
+CUresult waitFor(Context &context, Stream &stream) {
+  if (CUresult result = refuseImplicitDependency(stream); result != CUDA_SUCCESS)
+    return result;
+  std::lock_guard running(stream.mutex);
+  if (stream.capture) {
     stream.capture->invalidated = true;
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }

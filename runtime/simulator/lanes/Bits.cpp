@@ -116,8 +116,8 @@ struct FnsEach {
         if (mask >> base & 1)
           result = base;
       } else {
-        int32_t position = static_cast<int32_t>(base), step = offset > 0 ? 1 : -1,
-                count = offset > 0 ? offset - 1 : -offset - 1;
+        int32_t position = static_cast<int32_t>(base), step = offset > 0 ? 1 : -1;
+        int64_t count = offset > 0 ? int64_t(offset) - 1 : -int64_t(offset) - 1;
         // The bit at `base` counts as the first one.
         while (position >= 0 && position < 32) {
           if (mask >> position & 1) {

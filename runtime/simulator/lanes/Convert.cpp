@@ -187,14 +187,14 @@ uint64_t toFloat(const Op &op, const Value &v) {
   case Type::F64:
     if (!v.isFloat)
       x = v.isSigned ? fromInteger(v.s, r, 0.0) : fromInteger(v.u, r, 0.0);
-    return bitsOf(x);
+    return bitsOf(op.flags & Sat ? (x >= 1 ? 1.0 : x > 0 ? x : 0.0) : x);
   case Type::F32: {
     float f = v.isFloat    ? narrow(x, integerRounding ? Rounding::RN : r)
               : v.isSigned ? fromInteger(v.s, r, 0.0f)
                            : fromInteger(v.u, r, 0.0f);
     if (op.flags & Ftz)
       f = flush(f);
-    return bitsOf(canonical(f));
+    return bitsOf(op.flags & Sat ? saturate(f) : canonical(f));
   }
   case Type::F16:
   case Type::BF16: {
@@ -305,17 +305,15 @@ struct PairEach {
 
 struct PackEach {
   static void apply(Warp &w, const Op &op, unsigned i) {
+    unsigned bits = op.vector;
+    bool isSigned = op.variant;
+    int32_t most = (1 << (isSigned ? bits - 1 : bits)) - 1, least = isSigned ? -most - 1 : 0;
     auto clamp = [&](int32_t x) {
-      Value v;
-      v.isSigned = true;
-      v.s = x;
-      return static_cast<uint32_t>(saturateInteger(v, op.type));
+      return static_cast<uint32_t>(x > most ? most : x < least ? least : x) & ((1u << bits) - 1);
     };
     uint32_t a = clamp(w.reg<int32_t>(op.a)[i]), b = clamp(w.reg<int32_t>(op.b)[i]);
-    if (ptx::sizeOf(op.type) == 2)
-      w.reg<uint32_t>(op.dst)[i] = (a & 0xffff) << 16 | (b & 0xffff);
-    else
-      w.reg<uint32_t>(op.dst)[i] = w.reg<uint32_t>(op.c)[i] << 16 | (a & 0xff) << 8 | (b & 0xff);
+    uint32_t above = bits == 16 ? 0 : w.reg<uint32_t>(op.c)[i] << (2 * bits);
+    w.reg<uint32_t>(op.dst)[i] = above | a << bits | b;
   }
 };
 

@@ -15,9 +15,8 @@ constexpr double exponentialTerm(int k) {
   return term;
 }
 
-/// The relative error before the rounding is below 2^-50: the result is the correctly rounded one but for arguments
-/// that lie within 2^-26 of a tie, and it is the same on every instruction set.
-inline float exponential2(float x) {
+/// 2^x with a relative error below 2^-50, the same on every instruction set.
+inline double exponential2Wide(float x) {
   double v = x;
   v = v > 200.0 ? 200.0 : v < -200.0 ? -200.0 : v; // NaN passes
   double shifted = v + 0x1.8p52, n = shifted - 0x1.8p52, f = v - n;
@@ -36,8 +35,11 @@ inline float exponential2(float x) {
   p = __builtin_fma(p, f, exponentialTerm(1));
   p = __builtin_fma(p, f, 1.0);
   double r = doubleOf(bitsOf(p) + (bitsOf(shifted) << 52)); // times 2^n
-  return static_cast<float>(x != x ? static_cast<double>(x) : r);
+  return x != x ? static_cast<double>(x) : r;
 }
+
+/// Rounded once: the correctly rounded result but where the exact one lies within 2^-50 of a tie.
+inline float exponential2(float x) { return static_cast<float>(exponential2Wide(x)); }
 
 } // namespace
 } // namespace tessera::sim::lanes::TESSERA_SIM_ISA

@@ -65,13 +65,13 @@ template <bool Bfloat> struct Half {
     case Opcode::FEx2: {
       if (Bfloat && (op.flags & Ftz))
         a = flush(a);
-      r = narrow(exponential2(widen(a)));
+      r = doubleToFormat(exponential2Wide(widen(a)), format, Direction::Nearest, false);
       if (Bfloat && (op.flags & Ftz))
         r = flush(r);
       break;
     }
     default:
-      r = narrow(numerics::tanh(widen(a)));
+      r = doubleToFormat(numerics::tanh(double(widen(a))), format, Direction::Nearest, false);
       break;
     }
     if (ftz)

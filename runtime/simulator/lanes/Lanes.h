@@ -60,6 +60,9 @@ Handler selectMatrixMemory(const Op &op);
 Handler selectAtomic(const Op &op);
 Handler selectWarp(const Op &op);
 Handler selectMatrix(const Op &op);
+Handler selectMatrixInteger(const Op &op);
+Handler selectMatrixQuads(const Op &op);
+Handler selectWmma(const Op &op);
 Handler select(const Op &op);
 
 namespace {

@@ -47,13 +47,9 @@ inline bool allInside(const uint64_t *address, uint64_t base, uint64_t size, uns
   return !bad && !(low & (bytes - 1));
 }
 
-/// False after a fatal report.
-[[gnu::noinline]] inline bool locate(Warp &w, const Op &op, unsigned bytes, Intent intent, Lanes &lanes) {
-  addresses(w, op, lanes.address);
+/// The storage of lanes.address; false after a fatal report.
+[[gnu::noinline]] inline bool locateAddresses(Warp &w, const Op &op, unsigned bytes, Intent intent, Lanes &lanes) {
   Space space = op.space;
-  if (w.checks)
-    if (uint32_t bad = w.undef(op.a).lanes & w.active)
-      machine::reportUndefined(w, op, op.a, bad, "an address");
   if (w.active == allLanes) {
     switch (space) {
     case Space::Shared:
@@ -114,6 +110,15 @@ inline bool allInside(const uint64_t *address, uint64_t base, uint64_t size, uns
       machine::refillWindow(w, op, lanes.address[first]);
   }
   return true;
+}
+
+/// The storage of the address operand; false after a fatal report.
+inline bool locate(Warp &w, const Op &op, unsigned bytes, Intent intent, Lanes &lanes) {
+  addresses(w, op, lanes.address);
+  if (w.checks)
+    if (uint32_t bad = w.undef(op.a).lanes & w.active)
+      machine::reportUndefined(w, op, op.a, bad, "an address");
+  return locateAddresses(w, op, bytes, intent, lanes);
 }
 
 inline Space spaceOf(const Lanes &lanes, unsigned i) { return lanes.mixed ? lanes.spaces[i] : lanes.space; }

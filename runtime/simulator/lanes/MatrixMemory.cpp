@@ -27,7 +27,7 @@ bool locateRows(Warp &w, const Op &op, Intent intent, Lanes &lanes) {
   if (ok && w.counting)
     machine::countShared(w, op, lanes.address, used, 16, w.block->counters.ldmatrix);
   if (ok && w.checks && w.block->races)
-    machine::recordShared(w, op, lanes.address, used, 16, intent);
+    machine::recordAccess(w, op, Space::Shared, lanes.address, used, 16, intent);
   w.active = saved;
   return ok;
 }

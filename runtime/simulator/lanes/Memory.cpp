@@ -18,14 +18,36 @@ using machine::Place;
   c.localBytes += uint64_t(std::popcount(lanesIn(w, lanes, Space::Local))) * bytes;
 }
 
-[[gnu::noinline]] void races(Warp &w, const Op &op, const Lanes &lanes, unsigned bytes, Intent intent) {
-  if (uint32_t in = w.block->races ? lanesIn(w, lanes, Space::Shared) : 0)
-    machine::recordShared(w, op, lanes.address, in, bytes, intent);
+[[gnu::noinline]] void races(Warp &w, const Op &op, const Lanes &lanes, unsigned bytes, Intent intent,
+                             uint32_t unchanged = 0) {
+  if (!w.block->races)
+    return;
+  for (Space space : {Space::Shared, Space::Global})
+    if (uint32_t in = lanesIn(w, lanes, space))
+      machine::recordAccess(w, op, space, lanes.address, in, bytes, intent, unchanged);
+}
+
+/// Word: unsigned, of the size of the access.
+template <class Word> bool allWritten(const Lanes &lanes) {
+  const Word every = ~Word(0) / 255; // 0x0101…
+  Word wrong = 0;
+  for (const uint8_t *shadow : lanes.shadow) {
+    Word marks;
+    std::memcpy(&marks, shadow, sizeof(Word));
+    wrong |= marks ^ every;
+  }
+  return wrong == 0;
 }
 
 /// True when every byte of every active lane is plainly written.
 [[gnu::noinline]] bool plainlyWritten(const Warp &w, const Lanes &lanes, unsigned bytes) {
   uint64_t wrong = 0;
+  if (w.active == allLanes && !lanes.mixed && lanes.shadow[0]) {
+    if (bytes == 16)
+      return allWritten<unsigned __int128>(lanes);
+    if (bytes == 4)
+      return allWritten<uint32_t>(lanes);
+  }
   for (uint32_t m = w.active; m; m &= m - 1) {
     const uint8_t *s = lanes.shadow[std::countr_zero(m)];
     if (!s)
@@ -65,7 +87,7 @@ using machine::Place;
   unsigned element = ptx::sizeOf(op.type);
   uint32_t undefined = 0;
   for (unsigned v = 0; v < op.vector; ++v)
-    undefined |= w.undef(op.ext[v]).lanes;
+    undefined |= w.undef(op.ext[v]).lanes | w.undef(op.ext[v]).computed;
   undefined &= w.active;
   bool simple = !undefined;
   if (simple) {
@@ -74,7 +96,7 @@ using machine::Place;
       if (const uint8_t *s = lanes.shadow[std::countr_zero(m)])
         for (unsigned k = 0; k < bytes; ++k)
           any |= s[k];
-    simple = !(any & machine::pending);
+    simple = !(any & (machine::pending | machine::barrierObject));
   }
   for (uint32_t m = w.active; m; m &= m - 1) {
     auto i = static_cast<unsigned>(std::countr_zero(m));
@@ -87,7 +109,8 @@ using machine::Place;
       const Undefined &u = w.undef(op.ext[v]);
       Place where{lanes.data[i] + v * element, lanes.shadow[i] ? lanes.shadow[i] + v * element : nullptr,
                   spaceOf(lanes, i), lanes.address[i] + v * element};
-      machine::storeShadow(w, op, i, where, element, u.lanes >> i & 1, u.computed >> i & 1);
+      uint32_t bad = where.space == Space::Global ? u.lanes | u.computed : u.lanes; // a field set to zero may stay
+      machine::storeShadow(w, op, i, where, element, bad >> i & 1, u.computed >> i & 1);
     }
   }
 }
@@ -98,6 +121,8 @@ template <class M, class R, unsigned V> const Op *load(Warp &w, const Op &op) {
   constexpr unsigned bytes = sizeof(M) * V;
   if (!locate(w, op, bytes, Intent::Load, lanes))
     return nullptr;
+  if (op.order != Order::Weak)
+    machine::notePoll(w, op, lanes.address[std::countr_zero(w.active)]);
   if (w.counting)
     count(w, op, lanes, bytes, false);
   if (w.checks) {
@@ -132,15 +157,24 @@ template <class M, class R, unsigned V> const Op *store(Warp &w, const Op &op) {
   constexpr unsigned bytes = sizeof(M) * V;
   if (!locate(w, op, bytes, Intent::Store, lanes))
     return nullptr;
+  ++w.block->effects;
   if (w.counting)
     count(w, op, lanes, bytes, true);
-  if (w.checks) {
-    races(w, op, lanes, bytes, Intent::Store);
-    checkStore(w, op, lanes, bytes);
-  }
   const R *s[V];
   for (unsigned v = 0; v < V; ++v)
     s[v] = w.reg<R>(op.ext[v]);
+  if (w.checks) {
+    uint32_t unchanged = 0;
+    for (uint32_t m = w.block->races ? w.active : 0; m; m &= m - 1) {
+      int i = std::countr_zero(m);
+      M value[V];
+      for (unsigned v = 0; v < V; ++v)
+        value[v] = static_cast<M>(s[v][i]);
+      unchanged |= uint32_t(std::memcmp(lanes.data[i], value, bytes) == 0) << i;
+    }
+    races(w, op, lanes, bytes, Intent::Store, unchanged);
+    checkStore(w, op, lanes, bytes);
+  }
   for (uint32_t m = w.active; m; m &= m - 1) {
     int i = std::countr_zero(m);
     M value[V];

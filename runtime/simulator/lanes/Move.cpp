@@ -136,6 +136,10 @@ uint64_t specialValue(const Warp &w, Special s, unsigned i) {
     return b.launch->profile->smCount;
   case Special::GridId:
     return c.id;
+  case Special::WorkspaceHigh:
+    return c.gridWorkspace >> 32;
+  case Special::WorkspaceLow:
+    return c.gridWorkspace & 0xffffffff;
   case Special::LanemaskEq:
     return uint64_t(1) << i;
   case Special::LanemaskLe:

@@ -4,7 +4,8 @@
 namespace tessera::sim::lanes::TESSERA_SIM_ISA {
 
 Handler select(const Op &op) {
-  for (Handler (*family)(const Op &) : {selectMove, selectMemory, selectMatrixMemory, selectMatrix, selectWarp})
+  for (Handler (*family)(const Op &) :
+       {selectMove, selectMemory, selectMatrixMemory, selectMatrix, selectWmma, selectWarp})
     if (Handler handler = family(op))
       return handler;
   if (op.code <= Opcode::Prmt || op.code == Opcode::PredLogic)

@@ -5,10 +5,15 @@ namespace tessera::sim::lanes::TESSERA_SIM_ISA {
 
 namespace {
 
-/// The member mask of a .sync instruction; lanes that execute must agree and be members.
+/// The member mask of a .sync instruction. Lanes that name different members are groups that execute it one by one.
 bool members(Warp &w, const Op &op, uint32_t &mask, const Op **next) {
   const uint32_t *d = w.reg<uint32_t>(op.d);
   mask = d[std::countr_zero(w.active)];
+  for (uint32_t m = w.active; m; m &= m - 1)
+    if (d[std::countr_zero(m)] != mask) {
+      *next = machine::runGroups(w, op, d);
+      return false;
+    }
   return machine::gatherLanes(w, op, mask, next);
 }
 

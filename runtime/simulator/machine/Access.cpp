@@ -1,6 +1,8 @@
 // The slow path of memory accesses: which storage a lane's address means, and what is wrong with it.
 #include "runtime/simulator/machine/Access.h"
 
+#include "runtime/simulator/machine/Async.h"
+#include "runtime/simulator/machine/Mbarrier.h"
 #include "runtime/simulator/machine/Report.h"
 
 #include <algorithm>
@@ -150,6 +152,7 @@ void asyncHazard(Warp &warp, const Op &op, unsigned lane, const Place &where, un
   e.object = describeShared(*warp.block, static_cast<uint32_t>(where.address));
   e.message = load ? "reads the destination of an asynchronous copy that has not been waited for"
                    : "writes the destination of an asynchronous copy that has not been waited for";
+  namePendingCopy(*warp.block, static_cast<uint32_t>(where.address), bytes, e);
   report(warp, op, std::move(e));
 }
 
@@ -157,7 +160,7 @@ void asyncHazard(Warp &warp, const Op &op, unsigned lane, const Place &where, un
 
 void loadShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, unsigned elementBytes,
                 unsigned elements, uint32_t *undefinedLanes, uint32_t *computedLanes) {
-  bool hazard = false;
+  bool hazard = false, barrier = false;
   for (unsigned e = 0; e < elements; ++e) {
     bool any = false, garbage = false;
     for (unsigned k = 0; k < elementBytes; ++k) {
@@ -165,6 +168,7 @@ void loadShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, uns
       any |= s & (written | pending);
       garbage |= s & computedGarbage;
       hazard |= s & pending;
+      barrier |= s & barrierObject;
     }
     if (!any) {
       undefinedLanes[e] |= 1u << lane;
@@ -173,6 +177,8 @@ void loadShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, uns
   }
   if (hazard)
     asyncHazard(warp, op, lane, where, bytes, true);
+  if (barrier)
+    reportMbarrierAccess(warp, op, lane, static_cast<uint32_t>(where.address), bytes, true);
 }
 
 void storeShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, unsigned bytes, bool undefinedValue,
@@ -190,74 +196,18 @@ void storeShadow(Warp &warp, const Op &op, unsigned lane, const Place &where, un
     report(warp, op, std::move(e));
     undefinedValue = false; // once is enough
   }
-  bool hazard = false;
+  bool hazard = false, barrier = false;
   for (unsigned k = 0; k < bytes && where.shadow; ++k) {
     hazard |= where.shadow[k] & pending;
-    where.shadow[k] = !undefinedValue                ? uint8_t(written)
-                      : where.space == Space::Global ? uint8_t(0)
-                      : computed                     ? uint8_t(computedGarbage)
-                                                     : uint8_t(0);
+    uint8_t object = where.shadow[k] & barrierObject;
+    barrier |= object;
+    bool garbage = undefinedValue && computed && where.space != Space::Global;
+    where.shadow[k] = object | (!undefinedValue ? written : garbage ? computedGarbage : 0);
   }
   if (hazard)
     asyncHazard(warp, op, lane, where, bytes, false);
-}
-
-void countGlobal(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
-                 GlobalTraffic &sum) {
-  // Distinct 32-byte sectors of the whole request.
-  uint64_t sectors[warpSize * 2];
-  unsigned n = 0;
-  for (uint32_t m = lanes; m; m &= m - 1) {
-    uint64_t first = addresses[__builtin_ctz(m)] / 32, last = (addresses[__builtin_ctz(m)] + bytes - 1) / 32;
-    for (uint64_t s = first; s <= last && n < std::size(sectors); ++s)
-      if (!n || sectors[n - 1] != s)
-        sectors[n++] = s;
-  }
-  std::sort(sectors, sectors + n);
-  auto distinct = static_cast<uint64_t>(std::unique(sectors, sectors + n) - sectors);
-  uint64_t asked = uint64_t(__builtin_popcount(lanes)) * bytes;
-  sum.requests += 1;
-  sum.bytes += asked;
-  sum.sectors += distinct;
-  InstructionCount &count = warp.block->counts[op.instruction];
-  count.sectors += distinct;
-  count.bytes += asked;
-}
-
-/// Shared memory serves 32 banks of 4 bytes per wavefront. Accesses of 8 bytes go by half warps, of 16 by quarters
-/// (as the hardware groups them); equal words in one group are one access.
-void countShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
-                 SharedTraffic &sum) {
-  unsigned group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
-  uint64_t waves = 0, ideal = 0;
-  for (unsigned first = 0; first < warpSize; first += group) {
-    uint32_t words[warpSize * 2];
-    unsigned n = 0;
-    for (unsigned lane = first; lane < first + group; ++lane)
-      if (lanes >> lane & 1) {
-        auto low = static_cast<uint32_t>(addresses[lane] / 4),
-             high = static_cast<uint32_t>((addresses[lane] + bytes - 1) / 4);
-        for (uint32_t word = low; word <= high && n < std::size(words); ++word)
-          words[n++] = word;
-      }
-    if (!n)
-      continue;
-    std::sort(words, words + n);
-    n = static_cast<unsigned>(std::unique(words, words + n) - words);
-    unsigned banks[32] = {}, most = 0;
-    for (unsigned i = 0; i < n; ++i)
-      most = std::max(most, ++banks[words[i] % 32]);
-    waves += most;
-    ideal += (n + 31) / 32;
-  }
-  uint64_t asked = uint64_t(__builtin_popcount(lanes)) * bytes;
-  sum.requests += 1;
-  sum.bytes += asked;
-  sum.wavefronts += waves;
-  sum.ideal += ideal;
-  InstructionCount &count = warp.block->counts[op.instruction];
-  count.wavefronts += waves;
-  count.ideal += ideal;
+  if (barrier)
+    reportMbarrierAccess(warp, op, lane, static_cast<uint32_t>(where.address), bytes, false);
 }
 
 } // namespace tessera::sim::machine

@@ -10,6 +10,7 @@ enum Shadow : uint8_t {
   written = 1,
   pending = 2,         ///< an asynchronous copy into it has not completed
   computedGarbage = 4, ///< an undefined, computed value was stored
+  barrierObject = 8,   ///< belongs to a live mbarrier
 };
 
 enum class Intent : uint8_t { Load, Store, Atomic, AsyncRead, AsyncWrite };
@@ -40,8 +41,18 @@ void countGlobal(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t l
 void countShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
                  SharedTraffic &sum);
 
-/// Shared-memory conflicts between warps that no barrier orders (Options::races).
-void recordShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes, Intent intent);
+/// Accesses of `lanes` by the warp itself (Load, Store, Atomic) in shared or global memory, for the race detector;
+/// Block::races must be set. `unchanged`: lanes whose store leaves every byte as it was. Warps of a block that write
+/// the same value to one place, as those do that hold copies of one result, are not at odds.
+void recordAccess(Warp &warp, const Op &op, program::Space space, const uint64_t *addresses, uint32_t lanes,
+                  unsigned bytes, Intent intent, uint32_t unchanged = 0);
+
+/// A look at something that other threads may change.
+inline void notePoll(Warp &warp, const Op &op, uint64_t address) {
+  ++warp.polling.count;
+  warp.polling.op = &op;
+  warp.polling.address = address;
+}
 
 /// Puts the allocation of `address` into the window that `op` uses.
 void refillWindow(Warp &warp, const Op &op, uint64_t address);

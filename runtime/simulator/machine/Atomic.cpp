@@ -82,11 +82,14 @@ uint64_t combine(const Op &op, uint64_t old, uint64_t b, uint64_t c, bool global
   }
 }
 
-template <class T> uint64_t exchange(std::byte *data, const Op &op, uint64_t b, uint64_t c, bool global) {
+/// Counts in `changes` when memory changes.
+template <class T>
+uint64_t exchange(std::byte *data, const Op &op, uint64_t b, uint64_t c, bool global, uint64_t &changes) {
   T *word = reinterpret_cast<T *>(data), old = __atomic_load_n(word, __ATOMIC_RELAXED), desired;
   do
     desired = static_cast<T>(combine(op, old, b, c, global));
   while (!__atomic_compare_exchange_n(word, &old, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+  changes += old != desired;
   return old;
 }
 
@@ -137,9 +140,15 @@ const Op *runAtomic(Warp &w, const Op &op) {
     addresses[lane] = places[lane].address;
     (places[lane].space == Space::Global ? global : shared) |= 1u << lane;
   }
-  if (w.checks && w.block->races && shared)
-    recordShared(w, op, addresses, shared, bytes, Intent::Atomic);
+  if (w.checks && w.block->races) {
+    if (shared)
+      recordAccess(w, op, Space::Shared, addresses, shared, bytes, Intent::Atomic);
+    if (global)
+      recordAccess(w, op, Space::Global, addresses, global, bytes, Intent::Atomic);
+  }
   auto kind = static_cast<AtomicKind>(op.variant);
+  uint64_t &changes = w.block->effects;
+  notePoll(w, op, addresses[__builtin_ctz(w.active)]);
   for (uint32_t m = w.active; m; m &= m - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(m));
     const Place &where = places[lane];
@@ -166,22 +175,23 @@ const Op *runAtomic(Warp &w, const Op &op) {
     }
     bool isGlobal = where.space == Space::Global;
     if (bytes == 16) {
+      ++changes;
       Wide old = exchangeWide(where.data, op, w.reg<Wide>(op.b)[lane], w.reg<Wide>(op.c)[lane]);
       if (result)
         w.reg<Wide>(op.dst)[lane] = old;
     } else if (bytes == 8) {
-      uint64_t old =
-          exchange<uint64_t>(where.data, op, w.reg<uint64_t>(op.b)[lane], w.reg<uint64_t>(op.c)[lane], isGlobal);
+      uint64_t old = exchange<uint64_t>(where.data, op, w.reg<uint64_t>(op.b)[lane], w.reg<uint64_t>(op.c)[lane],
+                                        isGlobal, changes);
       if (result)
         w.reg<uint64_t>(op.dst)[lane] = old;
     } else if (bytes == 4) {
-      uint64_t old =
-          exchange<uint32_t>(where.data, op, w.reg<uint32_t>(op.b)[lane], w.reg<uint32_t>(op.c)[lane], isGlobal);
+      uint64_t old = exchange<uint32_t>(where.data, op, w.reg<uint32_t>(op.b)[lane], w.reg<uint32_t>(op.c)[lane],
+                                        isGlobal, changes);
       if (result)
         w.reg<uint32_t>(op.dst)[lane] = static_cast<uint32_t>(old);
     } else {
-      uint64_t old =
-          exchange<uint16_t>(where.data, op, w.reg<uint16_t>(op.b)[lane], w.reg<uint16_t>(op.c)[lane], isGlobal);
+      uint64_t old = exchange<uint16_t>(where.data, op, w.reg<uint16_t>(op.b)[lane], w.reg<uint16_t>(op.c)[lane],
+                                        isGlobal, changes);
       if (result)
         w.reg<uint16_t>(op.dst)[lane] = static_cast<uint16_t>(old);
     }

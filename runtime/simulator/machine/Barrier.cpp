@@ -29,7 +29,7 @@ bool complete(const Block &block, const BarrierState &b) {
 void release(Block &block, unsigned number) {
   BarrierState &b = block.barriers[number];
   if (block.races)
-    raceBarrier(block, number, b.arrivedWarps);
+    raceBarrier(block, number);
   for (Warp &w : block.warps)
     for (Split &s : w.splits) {
       if (s.wait != Wait::Barrier || s.barrier != number)
@@ -113,6 +113,7 @@ const Op *runBarrier(Warp &w, const Op &op) {
   b.arrivedWarps |= uint64_t(1) << w.index;
   if (block.races)
     raceArrive(block, w, number);
+  ++block.effects;
   if (w.counting)
     ++block.counters.barrierWaits;
   if (op.code == Opcode::BarRed) {

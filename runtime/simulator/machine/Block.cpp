@@ -2,6 +2,7 @@
 #include "runtime/simulator/machine/Block.h"
 
 #include "runtime/simulator/machine/Async.h"
+#include "runtime/simulator/machine/Mbarrier.h"
 #include "runtime/simulator/machine/Races.h"
 #include "runtime/simulator/machine/Report.h"
 
@@ -46,6 +47,9 @@ void Block::start(const LaunchState &state, uint64_t number) {
       localShadowStorage.resize(localStorage.size());
     }
   }
+  random.state = Random::mix(state.options->seed) ^ number * 0xd6e8feb86659fd93;
+  effects = effectsSeen = 0;
+  stalled = false;
   // Zeros where nothing was written, so that what such reads see does not depend on earlier blocks.
   std::fill(sharedStorage.begin(), sharedStorage.end(), std::byte(0));
   std::fill(localStorage.begin(), localStorage.end(), std::byte(0));
@@ -56,6 +60,7 @@ void Block::start(const LaunchState &state, uint64_t number) {
   auto *sharedBase =
       reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(sharedStorage.data()) + 63) & ~uintptr_t(63));
   barriers.fill(BarrierState{});
+  mbarriers = std::make_unique<Mbarriers>();
   liveThreads = state.threads;
   status = BlockStatus::Running;
   known.clear();
@@ -94,7 +99,6 @@ void Block::start(const LaunchState &state, uint64_t number) {
       w.tid[2][lane] = thread / dim.x / dim.y;
     }
     *asyncStorage[i] = AsyncCopies{};
-    asyncStorage[i]->random = state.options->seed ^ (number << 8) ^ i;
     w.async = asyncStorage[i].get();
     const program::DecodedFunction &function = state.program->functions[state.kernel->function];
     Frame *frame = pushFrame(w, function, nullptr, nullptr);
@@ -115,8 +119,16 @@ bool runnable(const Warp &w) {
   return false;
 }
 
-/// Nobody can go on: says who waits on what.
-void deadlock(Block &block) {
+/// Looks at unchanged memory by every warp that could go on, until it counts as a deadlock.
+constexpr uint64_t pollsBeforeStalled = 1 << 18;
+/// The same for tests of mbarriers that repeat themselves exactly.
+constexpr uint64_t repeatsBeforeStalled = 64;
+
+} // namespace
+
+/// Says who waits on what.
+void Block::reportDeadlock() {
+  Block &block = *this;
   std::string who;
   const Op *first = nullptr;
   Warp *firstWarp = nullptr;
@@ -132,7 +144,16 @@ void deadlock(Block &block) {
         ++left;
         continue;
       }
-      if (s.wait == Wait::Barrier)
+      std::string_view line = who.empty() ? "" : "\n  ";
+      if (s.wait == Wait::None && w.polling.op && w.polling.op->code == program::Opcode::MbarTestWait)
+        who += fmt::format("{}warp {} lanes {:#010x} at line {}: for phase {} of the {}", line, w.index, s.mask,
+                           lineOf(block, *w.polling.op), w.polling.phase,
+                           describeMbarrier(block, static_cast<uint32_t>(w.polling.address)));
+      else if (s.wait == Wait::None && w.polling.op)
+        who +=
+            fmt::format("{}warp {} lanes {:#010x}: looked {} times at line {}, address {:#x}, and nothing changes it",
+                        line, w.index, s.mask, w.polling.count, lineOf(block, *w.polling.op), w.polling.address);
+      else if (s.wait == Wait::Barrier)
         who += fmt::format("{}warp {} lanes {:#010x} at line {}: {}", who.empty() ? "" : "\n  ", w.index, s.mask,
                            lineOf(block, *s.pc), describeBarrier(block, s.barrier));
       else
@@ -158,16 +179,32 @@ void deadlock(Block &block) {
   report(*firstWarp, *first, std::move(e));
 }
 
-} // namespace
+void Block::watchPolls() {
+  if (effects != effectsSeen) {
+    effectsSeen = effects;
+    for (Warp &w : warps)
+      w.polling.countAtChange = w.polling.count, w.polling.repeats = 0;
+  }
+  stalled = std::all_of(warps.begin(), warps.end(), [](const Warp &w) {
+    return !w.live || !runnable(w) || w.polling.repeats >= repeatsBeforeStalled ||
+           w.polling.count - w.polling.countAtChange >= pollsBeforeStalled;
+  });
+}
 
-BlockStatus Block::run(uint64_t) {
+BlockStatus Block::run() {
   uint64_t limit = launch->options->instructionLimit;
+  bool inRandomOrder = launch->options->schedule == Schedule::Random;
+  size_t turns = inRandomOrder ? 1 + random.below(4 * warps.size()) : 0;
   while (status == BlockStatus::Running) {
     bool any = false, yielded = false;
-    for (Warp &w : warps) {
+    size_t first = inRandomOrder ? random.below(warps.size()) : 0;
+    for (size_t i = 0; i < warps.size(); ++i) {
+      Warp &w = warps[(first + i) % warps.size()];
       if (!w.live || !runnable(w))
         continue;
       any = true;
+      if (inRandomOrder)
+        w.budget = 2 + random.below(random.below(8) ? 16 : 512);
       runWarp(w);
       if (status != BlockStatus::Running)
         return status;
@@ -183,12 +220,15 @@ BlockStatus Block::run(uint64_t) {
           report(w, *pc, std::move(e));
         return status;
       }
+      if (inRandomOrder)
+        break; // another one is drawn
     }
     if (liveThreads == 0) {
       status = BlockStatus::Done;
     } else if (!any) {
-      deadlock(*this);
-    } else if (yielded) {
+      reportDeadlock();
+    } else if (inRandomOrder ? --turns == 0 : yielded) {
+      watchPolls();
       return status; // others may have to run before this block gets further
     }
   }

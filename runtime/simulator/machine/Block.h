@@ -1,6 +1,7 @@
 // Block: one thread block while it executes: warps, shared memory, barriers, findings.
 #pragma once
 
+#include "runtime/simulator/machine/Random.h"
 #include "runtime/simulator/machine/Warp.h"
 #include "runtime/simulator/program/Variants.h"
 
@@ -11,6 +12,12 @@
 
 namespace tessera::sim::machine {
 
+class Touched;
+
+struct RaceState;
+struct Mbarriers;
+class GridRaces;
+
 /// What a launch has in common for all its blocks.
 struct LaunchState {
   const program::Program *program = nullptr;
@@ -20,7 +27,10 @@ struct LaunchState {
   const LaunchConfig *config = nullptr;
   const Options *options = nullptr;
   uint32_t threads = 0, warps = 0;
-  uint32_t sharedBytes = 0; ///< addresses up to here: base, static and dynamic
+  uint32_t sharedBytes = 0;   ///< addresses up to here: base, static and dynamic
+  Touched *touched = nullptr; ///< global bytes reached; null: counters are off
+  bool inTurns = false;       ///< blocks run interleaved on one host thread
+  GridRaces *grid = nullptr;  ///< races between blocks; null: not looked for
 };
 
 /// One of the sixteen barriers of a block.
@@ -41,10 +51,19 @@ constexpr unsigned barrierCount = 16;
 
 /// Per-instruction sums when counters are on.
 struct InstructionCount {
-  uint64_t executions = 0, lanes = 0, wavefronts = 0, ideal = 0, sectors = 0, bytes = 0;
-};
+  uint64_t executions = 0, lanes = 0, wavefronts = 0, ideal = 0, sectors = 0, idealSectors = 0, bytes = 0;
 
-struct RaceState;
+  InstructionCount &operator+=(const InstructionCount &part) {
+    executions += part.executions;
+    lanes += part.lanes;
+    wavefronts += part.wavefronts;
+    ideal += part.ideal;
+    sectors += part.sectors;
+    idealSectors += part.idealSectors;
+    bytes += part.bytes;
+    return *this;
+  }
+};
 
 enum class BlockStatus : uint8_t { Running, Done, Faulted };
 
@@ -61,6 +80,7 @@ struct Block {
   std::array<BarrierState, barrierCount> barriers;
   std::unique_ptr<RaceState> races;
   std::vector<std::unique_ptr<AsyncCopies>> asyncStorage;
+  std::unique_ptr<Mbarriers> mbarriers;
   std::multimap<uint32_t, std::byte *> framePool; ///< free frame storage by bytes
   uint32_t liveThreads = 0;
   BlockStatus status = BlockStatus::Running;
@@ -71,7 +91,10 @@ struct Block {
   uint64_t suppressed = 0;
   uint32_t reported = 0;
   std::string printed;
-  uint64_t random = 0;
+  Random random;        ///< of Schedule::Random
+  uint64_t effects = 0; ///< stores, atomics that change memory, arrivals, exits: what a polling warp may wait for
+  uint64_t effectsSeen = 0;
+  bool stalled = false; ///< every warp waits, or polls and nothing has changed for a long time
 
   Block();
   ~Block();
@@ -80,8 +103,15 @@ struct Block {
 
   /// Makes the storage ready for the block `linear` of the launch; reuses what an earlier block left.
   void start(const LaunchState &state, uint64_t linear);
-  /// Runs warps in turn until the block is done, has faulted, or no warp advanced within `quantum` instructions each.
-  BlockStatus run(uint64_t quantum);
+  /// Runs warps in turn (Schedule::Random: some warps for some instructions each) until the block is done, has faulted,
+  /// or other blocks should have a turn.
+  BlockStatus run();
+  /// Reports that no warp of the block can go on.
+  void reportDeadlock();
+
+private:
+  /// After a round of warps: looks whether those that poll may still see something change.
+  void watchPolls();
 };
 
 // Interpreter.cpp
@@ -95,12 +125,17 @@ const Op *runCallIndirect(Warp &warp, const Op &op);
 const Op *runReturn(Warp &warp, const Op &op);
 
 // Divergence.cpp
+/// Notes where the current split goes on.
+void saveSplit(Warp &warp, const Op *pc);
 const Op *runBranch(Warp &warp, const Op &op);
 const Op *runBranchTable(Warp &warp, const Op &op);
 const Op *runJoin(Warp &warp, const Op &op);
 const Op *runExit(Warp &warp, const Op &op);
 /// Saves the current split, makes another runnable one current and returns its pc; null when there is none.
 const Op *nextSplit(Warp &warp);
+/// Continues with another split of the warp, or ends its turn when all have had one; the current one is to go on at
+/// `pc`. For sleeping and for tests that failed.
+const Op *giveWay(Warp &warp, const Op *pc);
 /// Ends the current split (its lanes exited, joined or wait elsewhere) and continues with another.
 const Op *dropSplit(Warp &warp);
 /// Takes lanes out of every expectation; releases joins that waited for them only.
@@ -111,6 +146,9 @@ int makeJoin(Warp &warp, const Op *pc, uint32_t lanes);
 /// For .sync instructions with a member mask: true when all of its lanes execute `op` now. Otherwise the split waits
 /// and `*next` is what the handler must return.
 bool gatherLanes(Warp &warp, const Op &op, uint32_t members, const Op **next);
+/// A .sync instruction whose lanes name different members (masks: by lane): each group that is complete executes it at
+/// once, the others wait as splits of their own. Returns where to go on.
+const Op *runGroups(Warp &w, const Op &op, const uint32_t *masks);
 /// For .aligned instructions: reports when lanes of the warp are missing.
 bool checkConverged(Warp &warp, const Op &op);
 

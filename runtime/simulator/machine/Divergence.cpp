@@ -1,4 +1,4 @@
-// Divergence: splits of a warp, the joins that bring them together again, and instructions that gather lanes.
+// Divergence: splits of a warp and the joins that bring them together again.
 //
 // A branch whose lanes disagree makes a join at its immediate post-dominator and two splits on their way there. Other
 // splits of the warp run while one waits, so that lanes may synchronise among themselves wherever they are. Splits
@@ -13,6 +13,11 @@ namespace tessera::sim::machine {
 namespace {
 
 constexpr uint32_t fairTicks = 4096;
+/// A warp that polls waits for others: its turn is short.
+constexpr uint64_t pollsPerTurn = 32;
+
+/// Counts a loop's turn; true when others should have one.
+bool hadTurn(Warp &w) { return ++w.joinTicks >= fairTicks || w.polling.count - w.polling.countAtTurn >= pollsPerTurn; }
 
 void activate(Warp &w, size_t index) {
   Split &s = w.splits[index];
@@ -29,18 +34,49 @@ bool before(const Op *a, const Op *b) {
   return a->instruction != b->instruction ? a->instruction < b->instruction : a < b;
 }
 
-void save(Warp &w, const Op *pc) {
-  Split &s = w.splits[w.current];
-  s.pc = pc;
-  s.mask = w.exec;
-  s.join = w.join;
-  s.frame = w.frame;
+/// The end of the kernel: machine code has the exit in place of a branch to it.
+bool leavesAtOnce(const Op *pc) {
+  if (pc->code == program::Opcode::Join)
+    ++pc;
+  return pc->code == program::Opcode::Exit && !pc->guardKind;
+}
+
+/// Whether all lanes of the warp are on their way to one join. Lanes that parted for good meet again only where they
+/// happen to be at one label together: then the furthest behind has to run first.
+bool haveCommonJoin(const Warp &w) {
+  int common = -1;
+  for (const Split &s : w.splits) {
+    int outermost = s.join;
+    while (outermost >= 0 && w.joins[static_cast<size_t>(outermost)].parent >= 0)
+      outermost = w.joins[static_cast<size_t>(outermost)].parent;
+    if (outermost < 0 || (common >= 0 && outermost != common))
+      return false;
+    common = outermost;
+  }
+  return true;
 }
 
 const Op *pick(Warp &w, size_t skip) {
   size_t best = w.splits.size();
+  for (size_t i = 0; best > 1 && i < w.splits.size(); ++i)
+    if (i != skip && w.splits[i].wait == Wait::None && leavesAtOnce(w.splits[i].pc)) {
+      w.joinTicks = 0;
+      activate(w, i);
+      return w.splits[i].pc;
+    }
+  if (w.budget && best > 1 && haveCommonJoin(w)) { // Schedule::Random
+    size_t runnable = 0;
+    for (size_t i = 0; i < w.splits.size(); ++i)
+      if (i != skip && w.splits[i].wait == Wait::None && w.block->random.below(++runnable) == 0)
+        best = i;
+    if (runnable == 0)
+      return nullptr;
+    w.joinTicks = 0;
+    activate(w, best);
+    return w.splits[best].pc;
+  }
   for (size_t i = 0; i < w.splits.size(); ++i)
-    if (i != skip && w.splits[i].wait == Wait::None &&
+    if (i != skip && w.splits[i].wait == Wait::None && !w.splits[i].gaveWay &&
         (best == w.splits.size() || before(w.splits[i].pc, w.splits[best].pc)))
       best = i;
   if (best == w.splits.size())
@@ -70,7 +106,32 @@ void releaseJoins(Warp &w) {
 
 } // namespace
 
-const Op *nextSplit(Warp &w) { return pick(w, w.splits.size()); }
+void saveSplit(Warp &w, const Op *pc) {
+  Split &s = w.splits[w.current];
+  s.pc = pc;
+  s.mask = w.exec;
+  s.join = w.join;
+  s.frame = w.frame;
+}
+
+const Op *nextSplit(Warp &w) {
+  if (const Op *next = pick(w, w.splits.size()))
+    return next;
+  for (Split &s : w.splits)
+    s.gaveWay = false;
+  return pick(w, w.splits.size());
+}
+
+const Op *giveWay(Warp &w, const Op *pc) {
+  saveSplit(w, pc);
+  w.splits[w.current].gaveWay = true;
+  if (const Op *next = pick(w, w.current))
+    return next;
+  for (Split &s : w.splits)
+    s.gaveWay = false;
+  w.yielded = true;
+  return nullptr;
+}
 
 const Op *dropSplit(Warp &w) {
   w.splits[w.current] = w.splits.back();
@@ -206,10 +267,10 @@ const Op *runBranchTable(Warp &w, const Op &op) {
 
 const Op *runJoin(Warp &w, const Op &op) {
   if (w.splits.size() == 1 && w.join < 0) { // no divergence
-    if (++w.joinTicks >= fairTicks) {
+    if (hadTurn(w)) {
       w.joinTicks = 0;
       w.yielded = true;
-      save(w, &op + 1);
+      saveSplit(w, &op + 1);
       return nullptr;
     }
     return &op + 1;
@@ -225,7 +286,7 @@ const Op *runJoin(Warp &w, const Op &op) {
     w.join = node.parent;
     node.pc = nullptr;
   }
-  save(w, &op + 1);
+  saveSplit(w, &op + 1);
   // Lanes that meet here with the same way ahead go on together.
   for (size_t i = 0; i < w.splits.size(); ++i) {
     Split &other = w.splits[i];
@@ -245,13 +306,15 @@ const Op *runJoin(Warp &w, const Op &op) {
   if (w.splits.size() == 1 && w.join < 0)
     return &op + 1;
   // Those behind catch up first, unless they only wait for these.
-  if (++w.joinTicks < fairTicks) {
+  if (!hadTurn(w)) {
     for (size_t i = 0; i < w.splits.size(); ++i)
-      if (i != w.current && w.splits[i].wait == Wait::None && before(w.splits[i].pc, &op))
+      if (i != w.current && w.splits[i].wait == Wait::None && !w.splits[i].gaveWay && before(w.splits[i].pc, &op))
         return pick(w, w.splits.size());
     return &op + 1;
   }
   w.joinTicks = 0;
+  for (Split &s : w.splits)
+    s.gaveWay = false;
   if (const Op *next = pick(w, w.current))
     return next;
   w.yielded = true;
@@ -270,6 +333,7 @@ const Op *runExit(Warp &w, const Op &op) {
   w.live &= ~leaving;
   w.exec &= ~leaving;
   w.active = w.exec;
+  ++w.block->effects;
   w.block->liveThreads -= static_cast<uint32_t>(__builtin_popcount(leaving));
   w.splits[w.current].mask = w.exec;
   removeLanes(w, leaving);
@@ -283,63 +347,12 @@ const Op *runExit(Warp &w, const Op &op) {
   return dropSplit(w);
 }
 
-bool gatherLanes(Warp &w, const Op &op, uint32_t members, const Op **next) {
-  uint32_t here = w.active;
-  if (here & ~members) {
-    Evidence e;
-    e.kind = FindingKind::ConvergenceViolation;
-    e.lane = static_cast<unsigned>(__builtin_ctz(here & ~members));
-    e.message =
-        fmt::format("lanes {:#010x} execute it, but are not in their member mask {:#010x}", here & ~members, members);
-    report(w, op, std::move(e));
-  }
-  uint32_t need = members & w.live;
-  if (!(need & ~here))
-    return true;
-  // Others that wait at the same instruction (bar.warp.sync: with the same mask) make up the rest.
-  bool anywhere = op.code == program::Opcode::WarpSync;
-  uint32_t together = here;
-  auto partner = [&](const Split &s) {
-    return s.wait == Wait::Lanes && s.waitMask == members && (anywhere ? s.pc->code == op.code : s.pc == &op);
-  };
-  for (const Split &s : w.splits)
-    if (partner(s))
-      together |= s.waitActive;
-  if (need & ~together) {
-    Split &self = w.splits[w.current];
-    save(w, &op);
-    self.wait = Wait::Lanes;
-    self.waitMask = members;
-    self.waitActive = here;
-    *next = nextSplit(w);
-    return false;
-  }
-  for (Split &s : w.splits)
-    if (partner(s)) {
-      if (s.frame != w.frame) {
-        Evidence e;
-        e.kind = FindingKind::Unsupported;
-        e.fatal = true;
-        e.message = "lanes execute it together from different calls of one function";
-        report(w, op, std::move(e));
-        *next = nullptr;
-        return false;
-      }
-      s.wait = Wait::None;
-      s.pc = s.pc + 1;
-    }
-  uint32_t exec = w.exec;
-  w.exec = w.active = together;
-  op.body(w, op); // all lanes are here now
-  w.exec = w.active = exec;
-  *next = w.block->status == BlockStatus::Faulted ? nullptr : &op + 1;
-  return false;
-}
-
 bool checkConverged(Warp &w, const Op &op) {
   if (w.active == w.live && w.live == w.launched)
     return true;
-  if (w.active == w.live && !(op.pipe == Pipe::Tensor || op.pipe == Pipe::Lsu))
+  bool barrier = op.code == program::Opcode::BarSync || op.code == program::Opcode::BarArrive ||
+                 op.code == program::Opcode::BarRed;
+  if (w.active == w.live && barrier) // exited lanes are not waited for
     return true;
   Evidence e;
   e.kind = FindingKind::ConvergenceViolation;

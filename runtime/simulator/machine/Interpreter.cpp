@@ -3,7 +3,10 @@
 
 #include "runtime/simulator/lanes/Dispatch.h"
 #include "runtime/simulator/machine/Access.h"
+#include "runtime/simulator/machine/Async.h"
+#include "runtime/simulator/machine/Mbarrier.h"
 #include "runtime/simulator/machine/Printf.h"
+#include "runtime/simulator/machine/Races.h"
 #include "runtime/simulator/machine/Report.h"
 #include "runtime/simulator/machine/Stress.h"
 
@@ -18,6 +21,12 @@ namespace {
 
 const Op *runNothing(Warp &, const Op &op) { return &op + 1; }
 
+const Op *runFence(Warp &w, const Op &op) {
+  if (static_cast<program::FenceKind>(op.variant) == program::FenceKind::Memory)
+    raceFence(w, op);
+  return &op + 1;
+}
+
 const Op *runTrap(Warp &w, const Op &op) {
   Evidence e;
   e.kind = FindingKind::Trap;
@@ -29,15 +38,7 @@ const Op *runTrap(Warp &w, const Op &op) {
 }
 
 /// Gives way, so that the warps that are waited for run.
-const Op *runNanosleep(Warp &w, const Op &op) {
-  Split &s = w.splits[w.current];
-  s.pc = &op + 1;
-  s.mask = w.exec;
-  s.join = w.join;
-  s.frame = w.frame;
-  w.yielded = true;
-  return nullptr;
-}
+const Op *runNanosleep(Warp &w, const Op &op) { return giveWay(w, &op + 1); }
 
 const Op *runGuarded(Warp &w, const Op &op) {
   uint32_t p = w.predicate(op.guard), lanes = w.exec & (op.guardKind == 1 ? p : ~p);
@@ -78,6 +79,7 @@ Handler machineHandler(const Op &op) {
   case Opcode::BarRed:
     return runBarrier;
   case Opcode::Fence:
+    return runFence;
   case Opcode::Brkpt:
   case Opcode::Prefetch:
   case Opcode::Nop:
@@ -89,6 +91,21 @@ Handler machineHandler(const Op &op) {
   case Opcode::CpAsyncWait:
   case Opcode::CpAsyncWaitAll:
     return runAsyncWait;
+  case Opcode::CpAsyncMbarArrive:
+    return runAsyncArrive;
+  case Opcode::MbarInit:
+    return runMbarrierInit;
+  case Opcode::MbarInval:
+    return runMbarrierInval;
+  case Opcode::MbarArrive:
+    return runMbarrierArrive;
+  case Opcode::MbarTestWait:
+    return runMbarrierWait;
+  case Opcode::MbarExpectTx:
+  case Opcode::MbarCompleteTx:
+    return runMbarrierTransactions;
+  case Opcode::MbarPendingCount:
+    return runMbarrierPendingCount;
   case Opcode::Atom:
   case Opcode::Red:
     return runAtomic;
@@ -109,9 +126,24 @@ inline void flow(Warp &w, const Op &op) {
   };
   switch (op.flow) {
   case Flow::Compute: {
-    uint32_t u = w.undef(op.a).lanes | w.undef(op.b).lanes | w.undef(op.c).lanes | w.undef(op.d).lanes;
-    set(op.dst, u, u);
-    set(op.dst2, u, u);
+    const Undefined &a = w.undef(op.a), &b = w.undef(op.b), &c = w.undef(op.c), &d = w.undef(op.d);
+    uint32_t u = a.lanes | b.lanes | c.lanes | d.lanes, all = u | a.computed | b.computed | c.computed | d.computed;
+    if (!all) {
+      set(op.dst, 0, 0);
+      set(op.dst2, 0, 0);
+    } else if (op.code == Opcode::And) { // garbage under a mask
+      uint32_t both = a.lanes & b.lanes;
+      set(op.dst, both, all);
+    } else if (op.code == Opcode::Or || op.code == Opcode::Bfi) {
+      // A bit field is put into a word of which only the other fields are garbage: it can be read back.
+      uint32_t garbage = u | (a.computed & b.computed);
+      if (op.code == Opcode::Bfi)
+        garbage = a.lanes | a.computed | c.lanes | d.lanes;
+      set(op.dst, garbage, garbage);
+    } else {
+      set(op.dst, all, all);
+      set(op.dst2, all, all);
+    }
     break;
   }
   case Flow::Copy:
@@ -143,6 +175,10 @@ void runChecked(Warp &w, const Op *op) {
   InstructionCount *counts = w.counting ? block.counts.data() : nullptr;
   while (op) {
     const Op &o = *op;
+    if (w.budget && !--w.budget) {
+      saveSplit(w, op);
+      return;
+    }
     ++w.instructions;
     if (o.guardKind && !guardsItself(o)) {
       uint32_t p = w.predicate(o.guard), lanes = w.exec & (o.guardKind == 1 ? p : ~p);
@@ -165,9 +201,13 @@ void runChecked(Warp &w, const Op *op) {
     if (w.checks)
       flow(w, o);
     uint32_t lanes = w.active;
+    bool moves = w.stress && approximates(o);
+    ApproximateSources sources;
+    if (moves)
+      sources = sourcesOf(w, o);
     op = o.body(w, o);
-    if (w.stress && (o.flags & program::Approx))
-      perturb(w, o, lanes);
+    if (moves)
+      perturb(w, o, lanes, sources);
     w.active = w.exec;
   }
 }
@@ -183,10 +223,11 @@ void runPlain(Warp &w, const Op *op) {
 
 void runWarp(Warp &w) {
   w.yielded = false;
+  w.polling.countAtTurn = w.polling.count;
   const Op *op = nextSplit(w);
   if (!op)
     return;
-  if (w.checks || w.counting || w.stress)
+  if (w.checks || w.counting || w.stress || w.budget)
     runChecked(w, op);
   else
     runPlain(w, op);

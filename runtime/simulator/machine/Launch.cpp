@@ -2,6 +2,9 @@
 #include "runtime/simulator/Machine.h"
 
 #include "runtime/simulator/machine/Block.h"
+#include "runtime/simulator/machine/Profile.h"
+#include "runtime/simulator/machine/Races.h"
+#include "runtime/simulator/machine/Touched.h"
 
 #include <algorithm>
 #include <atomic>
@@ -39,6 +42,8 @@ LaunchStatus statusOf(FindingKind kind) {
     return LaunchStatus::IllegalAddress;
   case FindingKind::Misaligned:
     return LaunchStatus::MisalignedAddress;
+  case FindingKind::Assertion:
+    return LaunchStatus::Assertion;
   case FindingKind::Trap:
     return LaunchStatus::Trap;
   case FindingKind::Deadlock:
@@ -71,16 +76,15 @@ void gather(Gathered &all, Block &block) {
     return;
   all.counters += block.counters;
   all.counts.resize(std::max(all.counts.size(), block.counts.size()));
-  for (size_t i = 0; i < block.counts.size(); ++i) {
-    InstructionCount &sum = all.counts[i];
-    const InstructionCount &part = block.counts[i];
-    sum.executions += part.executions;
-    sum.lanes += part.lanes;
-    sum.wavefronts += part.wavefronts;
-    sum.ideal += part.ideal;
-    sum.sectors += part.sectors;
-    sum.bytes += part.bytes;
-  }
+  for (size_t i = 0; i < block.counts.size(); ++i)
+    all.counts[i] += block.counts[i];
+}
+
+/// Races between blocks go to the later one.
+void addFindings(Gathered &all, std::vector<std::pair<uint64_t, Finding>> found) {
+  std::lock_guard lock(all.mutex);
+  for (auto &[block, finding] : found)
+    all.blocks[block].first.push_back(std::move(finding));
 }
 
 /// Blocks do not wait for each other: each host thread takes the next one and runs it to its end.
@@ -90,9 +94,17 @@ void runIndependent(const LaunchState &state, Gathered &all, uint64_t blocks, un
     Block block;
     for (uint64_t number; (number = next++) < blocks && number < all.firstFault;) {
       block.start(state, number);
-      while (block.run(0) == BlockStatus::Running) {
+      while (block.run() == BlockStatus::Running && !block.stalled) {
       }
+      if (block.stalled && block.status == BlockStatus::Running)
+        block.reportDeadlock();
+      raceFinish(block);
+      machine::BlockAccesses accesses;
+      if (state.grid)
+        accesses = takeAccesses(block);
       gather(all, block);
+      if (state.grid)
+        addFindings(all, state.grid->add(number, std::move(accesses)));
     }
   };
   std::vector<std::thread> helpers;
@@ -110,39 +122,94 @@ void runIndependent(const LaunchState &state, Gathered &all, uint64_t blocks, un
 
 constexpr unsigned turnsBeforeMore = 16;
 
-/// Blocks may wait for each other: as many as fit the device take turns, in a fixed order, on one host thread.
-void runInOrder(const LaunchState &state, Gathered &all, uint64_t blocks) {
-  uint64_t resident =
-      std::max<uint64_t>(1, uint64_t(state.profile->smCount) *
-                                state.profile->blocksPerSm(state.threads, state.kernel->info.registersPerThread,
-                                                           state.sharedBytes - state.kernel->sharedBase));
-  std::vector<std::unique_ptr<Block>> active, idle;
-  uint64_t next = 0;
-  unsigned turns = 0; // since the last block started
-  while (next < blocks || !active.empty()) {
-    for (size_t i = 0; i < active.size();) {
-      if (active[i]->run(0) == BlockStatus::Running) {
-        ++i;
-        continue;
-      }
-      bool faulted = active[i]->status == BlockStatus::Faulted;
-      gather(all, *active[i]);
-      if (faulted)
+/// Blocks take turns on one host thread, as many of them as fit the device: in a fixed order, or in one that the seed
+/// draws (Schedule::Random).
+class Turns {
+public:
+  Turns(const LaunchState &state, Gathered &all, uint64_t blocks) : state_(state), all_(all), blocks_(blocks) {
+    uint64_t perSm = state.profile->blocksPerSm(state.threads, state.kernel->info.registersPerThread,
+                                                state.sharedBytes - state.kernel->sharedBase);
+    resident_ = std::max<uint64_t>(1, state.profile->smCount * perSm);
+    random_.state = machine::Random::mix(state.options->seed + 1);
+  }
+
+  void run() {
+    while (state_.config->cooperative && canStart())
+      start();
+    bool inRandomOrder = state_.options->schedule == Schedule::Random;
+    while (canStart() || !active_.empty())
+      if (!(inRandomOrder ? randomTurn() : round()))
         return;
-      idle.push_back(std::move(active[i]));
-      active.erase(active.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+
+private:
+  bool canStart() const { return next_ < blocks_ && active_.size() < resident_; }
+
+  void start() {
+    if (idle_.empty())
+      idle_.push_back(std::make_unique<Block>());
+    active_.push_back(std::move(idle_.back()));
+    idle_.pop_back();
+    active_.back()->start(state_, next_++);
+  }
+
+  /// False when the launch ends with a fault.
+  bool turn(size_t i) {
+    Block &block = *active_[i];
+    uint64_t before = block.effects;
+    if (block.run() == BlockStatus::Running && !stuck(block.effects != before))
+      return true;
+    if (block.status == BlockStatus::Running)
+      block.reportDeadlock();
+    bool faulted = block.status == BlockStatus::Faulted;
+    raceFinish(block);
+    gather(all_, block);
+    idle_.push_back(std::move(active_[i]));
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+    return !faulted;
+  }
+
+  /// Nobody changes anything any more, and no further block can come.
+  bool stuck(bool changed) {
+    if (changed) // whoever polls may find something new
+      for (auto &block : active_) {
+        block->stalled = false;
+        block->effectsSeen = ~uint64_t(0);
+      }
+    return !canStart() && std::all_of(active_.begin(), active_.end(), [](const auto &block) { return block->stalled; });
+  }
+
+  bool round() {
+    for (size_t i = 0, count = active_.size(); i < active_.size() && count--;) {
+      size_t before = active_.size();
+      if (!turn(i))
+        return false;
+      i += active_.size() == before;
     }
     // Another block joins when those before it have ended, or have had many turns and may be waiting for it.
-    if (next < blocks && active.size() < resident && (active.empty() || ++turns >= turnsBeforeMore)) {
-      turns = 0;
-      if (idle.empty())
-        idle.push_back(std::make_unique<Block>());
-      active.push_back(std::move(idle.back()));
-      idle.pop_back();
-      active.back()->start(state, next++);
+    if (canStart() && (active_.empty() || ++sinceStart_ >= turnsBeforeMore)) {
+      sinceStart_ = 0;
+      start();
     }
+    return true;
   }
-}
+
+  bool randomTurn() {
+    if (active_.empty() || (canStart() && random_.below(4) == 0)) {
+      start();
+      return true;
+    }
+    return turn(random_.below(active_.size()));
+  }
+
+  const LaunchState &state_;
+  Gathered &all_;
+  const uint64_t blocks_;
+  uint64_t resident_ = 1, next_ = 0;
+  unsigned sinceStart_ = 0;
+  machine::Random random_;
+  std::vector<std::unique_ptr<Block>> active_, idle_;
+};
 
 void mergeFindings(LaunchReport &report, Gathered &all, const Options &options) {
   std::map<std::pair<FindingKind, uint32_t>, size_t> known;
@@ -169,44 +236,6 @@ void mergeFindings(LaunchReport &report, Gathered &all, const Options &options) 
   for (auto &[number, count] : all.suppressed)
     if (number <= all.firstFault)
       report.suppressed += count;
-}
-
-void fillProfile(LaunchReport &report, Gathered &all, const LaunchState &state) {
-  report.counters = all.counters;
-  std::vector<bool> reached(state.program->functions.size(), false);
-  std::vector<uint32_t> queue{state.kernel->function};
-  reached[state.kernel->function] = true;
-  while (!queue.empty()) {
-    const program::DecodedFunction &function = state.program->functions[queue.back()];
-    queue.pop_back();
-    for (uint32_t callee : function.callees)
-      if (!reached[callee]) {
-        reached[callee] = true;
-        queue.push_back(callee);
-      }
-  }
-  all.counts.resize(state.program->instructions.size());
-  for (size_t f = 0; f < reached.size(); ++f) { // functions and their ops are in the order of the text
-    if (!reached[f])
-      continue;
-    const program::DecodedFunction &function = state.program->functions[f];
-    for (const program::Op &op : function.ops) {
-      if (op.flags & program::Synthetic)
-        continue;
-      const InstructionCount &c = all.counts[op.instruction];
-      const program::SourceInstruction &source = state.program->instructions[op.instruction];
-      report.instructions.push_back(
-          {source.line, source.text, op.pipe, c.executions, c.lanes, c.wavefronts, c.ideal, c.sectors, c.bytes});
-      report.counters.warpInstructions += c.executions;
-      report.counters.byPipe[static_cast<unsigned>(op.pipe)] += c.executions;
-      if (op.code == program::Opcode::Mma) {
-        report.counters.mmaInstructions += c.executions;
-        report.counters.mmaFlops += c.executions * static_cast<uint64_t>(op.imm);
-      }
-      if (op.code == program::Opcode::FEx2)
-        report.counters.ex2 += c.executions;
-    }
-  }
 }
 
 } // namespace
@@ -266,20 +295,32 @@ LaunchReport launch(const Module &module, GlobalMemory &memory, const DeviceProf
                   fmt::format("{} threads of about {} registers exceed the {} of {}", threads, info.registersPerThread,
                               profile.limits.registersPerBlock.value, profile.name));
   GlobalMemory::Pin pin(memory);
+  machine::Touched touched(memory);
+  if (options.counters)
+    state.touched = &touched;
   if (!options.checks)
     memory.forgetInitialisation();
   Gathered all;
   uint64_t blocks = grid.count();
   unsigned hostThreads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   hostThreads = static_cast<unsigned>(std::min<uint64_t>(hostThreads, blocks));
-  if (kernel->orderSensitive)
-    runInOrder(state, all, blocks);
-  else
+  machine::GridRaces gridRaces(state);
+  if (options.checks && options.races && blocks <= machine::GridRaces::mostBlocks)
+    state.grid = &gridRaces;
+  state.inTurns = kernel->orderSensitive || config.cooperative || options.schedule == Schedule::Random;
+  if (state.inTurns) {
+    Turns(state, all, blocks).run();
+    for (machine::GuessedRead &guess : gridRaces.guesses)
+      addFindings(all, {{guess.block, std::move(guess.finding)}});
+  } else {
     runIndependent(state, all, blocks, hostThreads);
+  }
   LaunchReport report;
   mergeFindings(report, all, options);
-  if (options.counters)
-    fillProfile(report, all, state);
+  if (options.counters) {
+    report.counters = all.counters;
+    machine::fillProfile(report, state, std::move(all.counts));
+  }
   return report;
 }
 

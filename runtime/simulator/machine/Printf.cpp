@@ -4,6 +4,7 @@
 #include "runtime/simulator/machine/Access.h"
 #include "runtime/simulator/machine/Report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
@@ -40,25 +41,44 @@ bool readString(Warp &w, const Op &op, unsigned lane, uint64_t address, std::str
   return true;
 }
 
-/// One conversion of a format, with its value from the argument buffer.
+/// The next value of the argument buffer, which holds each at a multiple of its size.
+bool bufferValue(Warp &w, const Op &op, unsigned lane, uint64_t buffer, unsigned bytes, uint64_t &offset,
+                 uint64_t &value) {
+  offset = (offset + bytes - 1) & ~uint64_t(bytes - 1);
+  Place where;
+  if (!place(w, op, lane, program::Space::Generic, buffer + offset, bytes, bytes, Intent::Load, where))
+    return false;
+  value = 0;
+  std::memcpy(&value, where.data, bytes);
+  offset += bytes;
+  return true;
+}
+
+/// One conversion of a format, with its value from the argument buffer; a width or precision '*' takes one before it.
 bool convert(Warp &w, const Op &op, unsigned lane, const std::string &spec, uint64_t buffer, uint64_t &offset,
              std::string &out) {
   char kind = spec.back();
   bool wide = spec.find('l') != std::string::npos || kind == 'p' || kind == 's' || kind == 'e' || kind == 'f' ||
               kind == 'g' || kind == 'E' || kind == 'G' || kind == 'a' || kind == 'A' || kind == 'F';
-  unsigned bytes = wide ? 8 : 4;
-  offset = (offset + bytes - 1) & ~uint64_t(bytes - 1);
-  Place where;
-  if (!place(w, op, lane, program::Space::Generic, buffer + offset, bytes, bytes, Intent::Load, where))
-    return false;
-  uint64_t value = 0;
-  std::memcpy(&value, where.data, bytes);
-  offset += bytes;
-  char text[512];
+  char text[512] = "";
   std::string plain;
-  for (char c : spec)
-    if (c != 'l' && c != 'h' && c != '*')
+  for (char c : spec) {
+    uint64_t number = 0;
+    if (c == '*') {
+      if (!bufferValue(w, op, lane, buffer, 4, offset, number))
+        return false;
+      int32_t size = std::clamp(static_cast<int32_t>(number), -4095, 4095);
+      if (size < 0 && plain.back() == '.') // a negative precision counts as none
+        plain.pop_back();
+      else
+        plain += std::to_string(size);
+    } else if (c != 'l' && c != 'h') {
       plain += c;
+    }
+  }
+  uint64_t value = 0;
+  if (!bufferValue(w, op, lane, buffer, wide ? 8 : 4, offset, value))
+    return false;
   switch (kind) {
   case 'd':
   case 'i':
@@ -96,7 +116,8 @@ bool convert(Warp &w, const Op &op, unsigned lane, const std::string &spec, uint
   return true;
 }
 
-bool formatOne(Warp &w, const Op &op, unsigned lane, std::string &out) {
+/// One lane's text, and how many conversions it has.
+bool formatOne(Warp &w, const Op &op, unsigned lane, std::string &out, int32_t &conversions) {
   std::string format;
   if (!readString(w, op, lane, argument(w, op, 0, lane), format))
     return false;
@@ -114,12 +135,13 @@ bool formatOne(Warp &w, const Op &op, unsigned lane, std::string &out) {
     }
     size_t end = format.find_first_of(kinds, i + 1);
     std::string spec = end == std::string::npos ? std::string() : format.substr(i, end - i + 1);
-    if (spec.empty() || spec.find_first_not_of("%0123456789.+- #lh", 0) != spec.size() - 1 || spec.size() > 16) {
+    if (spec.empty() || spec.find_first_not_of("%0123456789.+- #lh*", 0) != spec.size() - 1 || spec.size() > 16) {
       out += format[i];
       continue;
     }
     if (!convert(w, op, lane, spec, buffer, offset, out))
       return false;
+    ++conversions;
     i = end;
   }
   return true;
@@ -131,12 +153,14 @@ const Op *runPrintf(Warp &w, const Op &op) {
   const program::CallSite &site = w.frame->function->calls[static_cast<size_t>(op.imm)];
   for (uint32_t m = w.active; m; m &= m - 1) {
     auto lane = static_cast<unsigned>(__builtin_ctz(m));
-    if (!formatOne(w, op, lane, w.block->printed))
+    int32_t conversions = 0;
+    if (!formatOne(w, op, lane, w.block->printed, conversions))
       return nullptr;
-    if (site.results.empty() || site.results[0].reg != ptx::none)
+    // CUDA's printf tells the number of arguments that it took.
+    if (site.results.empty() || site.results[0].reg != ptx::none || site.results[0].size != 4)
       continue;
     uint64_t at = uint64_t(lane) * w.localBytes + w.frame->localBase + site.results[0].frameOffset;
-    std::memset(w.local + at, 0, site.results[0].size);
+    std::memcpy(w.local + at, &conversions, 4);
     if (w.checks)
       std::memset(w.localShadow + at, written, site.results[0].size);
   }
@@ -151,7 +175,7 @@ const Op *runAssertFail(Warp &w, const Op &op) {
       !readString(w, op, lane, argument(w, op, 3, lane), function))
     return nullptr;
   Evidence e;
-  e.kind = FindingKind::Trap;
+  e.kind = FindingKind::Assertion;
   e.fatal = true;
   e.lane = lane;
   e.message = fmt::format("assertion '{}' failed in {} ({}:{})", message, function, file,

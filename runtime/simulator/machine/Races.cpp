@@ -1,158 +1,162 @@
-// Vector clocks over warps; barriers carry them. A warp is one party: its own lanes are not told apart.
+// What warps learn from each other: barriers, fences, strong accesses, asynchronous copies.
 #include "runtime/simulator/machine/Races.h"
 
-#include "runtime/simulator/machine/Access.h"
 #include "runtime/simulator/machine/Report.h"
 
-#include <algorithm>
-#include <fmt/format.h>
-
 namespace tessera::sim::machine {
+
+using program::Order;
+using program::Scope;
+
+namespace {
+
+enum Reach : unsigned { InBlock, InDevice };
+
+Reach reachOf(Scope scope) { return scope == Scope::Device || scope == Scope::System ? InDevice : InBlock; }
+
+WarpKnowledge &knowledge(Warp &w) { return w.block->races->warps[w.index]; }
+
+bool isAcquire(Order order) { return order == Order::Acquire || order == Order::AcqRel || order == Order::Sc; }
+bool isRelease(Order order) { return order == Order::Release || order == Order::AcqRel || order == Order::Sc; }
+
+} // namespace
 
 void raceStart(Block &block) {
   if (!block.races)
     block.races = std::make_unique<RaceState>();
   RaceState &r = *block.races;
-  size_t warps = block.warps.size();
-  r.words.assign((block.launch->sharedBytes + 3) / 4, WordAccess{});
-  r.clocks.assign(warps, std::vector<uint32_t>(warps, 0));
-  for (size_t i = 0; i < warps; ++i)
-    r.clocks[i][i] = 1;
-  for (auto &clock : r.arrived)
-    clock.assign(warps, 0);
-  r.flags.clear();
-}
-
-void raceArrive(Block &block, Warp &warp, unsigned barrier) {
-  RaceState &r = *block.races;
-  auto &sum = r.arrived[barrier];
-  const auto &own = r.clocks[warp.index];
-  for (size_t i = 0; i < sum.size(); ++i)
-    sum[i] = std::max(sum[i], own[i]);
-}
-
-/// Those that wait learn what all who arrived knew; everyone who arrived starts a new interval.
-void raceBarrier(Block &block, unsigned barrier, uint64_t warps) {
-  RaceState &r = *block.races;
-  auto &sum = r.arrived[barrier];
-  for (Warp &w : block.warps) {
-    if (!(warps >> w.index & 1))
-      continue;
-    bool waits = false;
-    for (const Split &s : w.splits)
-      waits |= s.wait == Wait::Barrier && s.barrier == barrier;
-    auto &own = r.clocks[w.index];
-    if (waits)
-      for (size_t i = 0; i < sum.size(); ++i)
-        own[i] = std::max(own[i], sum[i]);
-    ++own[w.index];
+  r.warps.assign(block.launch->warps, {});
+  for (uint32_t i = 0; i < block.launch->warps; ++i) {
+    r.warps[i].own[i] = 1;
   }
-  std::fill(sum.begin(), sum.end(), 0);
+  for (Clock &clock : r.arrived)
+    clock.clear();
+  r.shared.clear();
+  r.sharedFlags.clear();
+  r.ownGlobal.clear();
+  r.ownGlobalFlags.clear();
+  GridRaces *grid = block.launch->inTurns ? block.launch->grid : nullptr;
+  r.global = grid ? &grid->cells : &r.ownGlobal;
+  r.globalFlags = grid ? &grid->flags : &r.ownGlobalFlags;
+  r.sharedGuesses.clear();
+  r.ownGlobalGuesses.clear();
+  r.globalGuesses = grid ? &grid->guesses : &r.ownGlobalGuesses;
+}
+
+void raceFinish(Block &block) {
+  if (!block.races)
+    return;
+  for (GuessedReads *guesses : {&block.races->sharedGuesses, &block.races->ownGlobalGuesses}) {
+    for (GuessedRead &guess : *guesses)
+      addFinding(block, guess.instruction, std::move(guess.finding));
+    guesses->clear();
+  }
 }
 
 void raceRelease(Warp &w, Clock &into) {
   if (!w.block->races)
     return;
-  std::vector<uint32_t> &own = w.block->races->clocks[w.index];
-  into.join(w.block->linear, own);
-  ++own[w.index];
+  WarpKnowledge &k = knowledge(w);
+  into.join(w.block->linear, k.own);
+  into.join(k.others);
+  ++k.own[w.index];
 }
 
 void raceAcquire(Warp &w, const Clock &from) {
   if (!w.block->races)
     return;
-  std::vector<uint32_t> &own = w.block->races->clocks[w.index];
-  if (auto known = from.blocks.find(w.block->linear); known != from.blocks.end())
-    for (size_t i = 0; i < known->second.size(); ++i)
-      own[i] = std::max(own[i], known->second[i]);
+  WarpKnowledge &k = knowledge(w);
+  for (const auto &[block, progress] : from.blocks)
+    if (block == w.block->linear)
+      joinProgress(k.own, progress);
+    else
+      k.others.join(block, progress);
 }
 
-namespace {
+void raceArrive(Block &block, Warp &warp, unsigned barrier) { raceRelease(warp, block.races->arrived[barrier]); }
 
-void race(Warp &w, const Op &op, unsigned lane, uint64_t address, unsigned bytes, bool write, unsigned otherWarp,
-          uint32_t otherInstruction, bool otherWrote) {
-  Block &block = *w.block;
-  const program::SourceInstruction &other = block.launch->program->instructions[otherInstruction];
-  Evidence e;
-  e.kind = FindingKind::DataRace;
-  e.lane = lane;
-  e.hasAddress = true;
-  e.address = address;
-  e.bytes = bytes;
-  e.space = "shared";
-  e.object = describeShared(block, static_cast<uint32_t>(address));
-  e.message = fmt::format("warp {} {} what warp {} {}, and no barrier orders the two", w.index,
-                          write ? "writes" : "reads", otherWarp, otherWrote ? "wrote" : "read");
-  e.other = fmt::format("the other access is at line {}: {}", other.line, other.text);
-  e.otherLine = other.line;
-  report(w, op, std::move(e));
+void raceBarrier(Block &block, unsigned barrier) {
+  Clock &arrived = block.races->arrived[barrier];
+  for (Warp &w : block.warps)
+    for (const Split &s : w.splits)
+      if (s.wait == Wait::Barrier && s.barrier == barrier) {
+        raceAcquire(w, arrived);
+        break;
+      }
+  arrived.clear();
 }
 
-/// Atomic, volatile and ordered accesses are flags: whoever reads one knows what its writers knew. (Whether they
-/// also acquire and release is not judged here.)
-void synchronise(Warp &w, const uint64_t *addresses, uint32_t lanes, Intent intent) {
-  RaceState &r = *w.block->races;
-  std::vector<uint32_t> &own = r.clocks[w.index];
-  for (uint32_t m = lanes; m; m &= m - 1) {
-    std::vector<uint32_t> &flag = r.flags[addresses[__builtin_ctz(m)] / 4];
-    flag.resize(own.size());
-    for (size_t i = 0; i < own.size(); ++i) {
-      if (intent != Intent::Store)
-        own[i] = std::max(own[i], flag[i]);
-      if (intent != Intent::Load)
-        flag[i] = std::max(flag[i], own[i]);
+void raceFence(Warp &w, const Op &op) {
+  if (!w.block->races)
+    return;
+  WarpKnowledge &k = knowledge(w);
+  Reach reach = reachOf(op.scope);
+  if (op.order != Order::Release)
+    for (unsigned i = InBlock; i <= reach; ++i) {
+      raceAcquire(w, k.seen[i]);
+      k.seen[i].clear();
+    }
+  if (op.order == Order::Acquire)
+    return;
+  Clock now;
+  raceRelease(w, now);
+  for (unsigned i = InBlock; i <= reach; ++i)
+    k.fenced[i] = now;
+}
+
+uint32_t raceIssue(Warp &w) { return w.block->races ? ++knowledge(w).asyncClock : 0; }
+
+void raceComplete(Warp &w, uint32_t interval) {
+  if (!w.block->races)
+    return;
+  uint32_t &known = knowledge(w).own[asyncParty(w.index)];
+  known = std::max(known, interval);
+}
+
+void raceReleaseCopies(Warp &w, uint32_t interval, Clock &into) {
+  if (!w.block->races)
+    return;
+  Progress progress{};
+  progress[asyncParty(w.index)] = interval;
+  into.join(w.block->linear, progress);
+}
+
+/// A strong access of one address; called in the order of execution.
+void synchronise(Warp &w, const Op &op, Flag &flag, Intent intent) {
+  WarpKnowledge &k = knowledge(w);
+  Reach reach = reachOf(op.scope);
+  uint64_t here = w.block->linear;
+  if (intent != Intent::Store) {
+    const auto inBlock = flag.block.find(here);
+    if (isAcquire(op.order)) {
+      if (inBlock != flag.block.end())
+        raceAcquire(w, inBlock->second);
+      if (reach == InDevice)
+        raceAcquire(w, flag.wide);
+    } else {
+      if (inBlock != flag.block.end())
+        k.seen[InBlock].join(inBlock->second);
+      if (reach == InDevice)
+        k.seen[InDevice].join(flag.wide);
     }
   }
-  if (intent != Intent::Load)
-    ++own[w.index];
-}
-
-} // namespace
-
-void recordShared(Warp &w, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes, Intent intent) {
-  RaceState &r = *w.block->races;
-  std::vector<uint32_t> &known = r.clocks[w.index];
-  bool write = intent != Intent::Load && intent != Intent::AsyncRead,
-       atomic = intent == Intent::Atomic || op.order != program::Order::Weak;
-  if (atomic)
-    synchronise(w, addresses, lanes, intent);
-  uint32_t now = known[w.index];
-  for (uint32_t m = lanes; m; m &= m - 1) {
-    auto lane = static_cast<unsigned>(__builtin_ctz(m));
-    uint64_t begin = addresses[lane], end = begin + bytes;
-    for (uint64_t word = begin / 4; word * 4 < end; ++word) {
-      WordAccess &a = r.words[word];
-      uint8_t mask = 15;
-      if (word * 4 < begin)
-        mask = static_cast<uint8_t>(mask & (15 << (begin - word * 4)));
-      if (word * 4 + 4 > end)
-        mask = static_cast<uint8_t>(mask & (15 >> (word * 4 + 4 - end)));
-      bool ordered = a.writeWarp == w.index || a.writeClock <= known[a.writeWarp];
-      if (!ordered && (a.writeBytes & mask) && !(atomic && a.atomic))
-        race(w, op, lane, begin, bytes, write, a.writeWarp, a.writeInstruction, true);
-      if (!write) {
-        if (a.readClock && a.readWarp != w.index && a.readClock > known[a.readWarp])
-          a.readMany = 1; // one unordered reader is remembered; that is enough to see a write that comes too early
-        if (!a.readMany || a.readWarp == w.index || a.readClock <= known[a.readWarp]) {
-          a.readMany = 0;
-          a.readWarp = static_cast<uint16_t>(w.index);
-          a.readClock = now;
-          a.readBytes = mask;
-          a.readInstruction = op.instruction;
-          a.readAtomic = atomic;
-        }
-        continue;
-      }
-      bool readOrdered = !a.readClock || a.readWarp == w.index || a.readClock <= known[a.readWarp];
-      if (!readOrdered && (a.readBytes & mask) && !(atomic && a.readAtomic))
-        race(w, op, lane, begin, bytes, true, a.readWarp, a.readInstruction, false);
-      bool sameEpoch = a.writeWarp == w.index && a.writeClock == now;
-      a.writeBytes = sameEpoch ? a.writeBytes | mask : mask;
-      a.writeWarp = static_cast<uint16_t>(w.index);
-      a.writeClock = now;
-      a.writeInstruction = op.instruction;
-      a.atomic = atomic;
-    }
+  if (intent == Intent::Load)
+    return;
+  if (intent == Intent::Store) { // an atomic goes on with the release that it read, a plain write ends it
+    flag.wide.clear();
+    flag.block.clear();
+  }
+  if (isRelease(op.order)) {
+    Clock now;
+    raceRelease(w, now);
+    flag.block[here].join(now);
+    if (reach == InDevice)
+      flag.wide.join(now);
+  } else {
+    if (!k.fenced[InBlock].empty())
+      flag.block[here].join(k.fenced[InBlock]);
+    if (reach == InDevice)
+      flag.wide.join(k.fenced[InDevice]);
   }
 }
 

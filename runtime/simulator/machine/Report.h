@@ -17,8 +17,18 @@ struct Evidence {
   std::string object;
   std::string other;
   uint32_t otherLine = 0;
+  std::string otherInstruction;
+  Dim3 otherBlock{0, 0, 0};
+  uint32_t otherWarp = 0;
   std::string message; ///< one sentence without place
 };
+
+/// Fills in the other party: the instruction that a thread of a warp of the launch has executed.
+void describeOther(const LaunchState &launch, Evidence &evidence, uint64_t block, unsigned warp, unsigned lane,
+                   uint32_t instruction);
+/// report() of a finding made before.
+void addFinding(Block &block, uint32_t instruction, Finding finding);
+Finding makeFinding(const LaunchState &launch, Evidence evidence, uint32_t instruction, uint64_t block, unsigned warp);
 
 /// Adds a finding to the block, or counts a repetition. A fatal one stops the block.
 void report(Warp &warp, const Op &op, Evidence evidence);

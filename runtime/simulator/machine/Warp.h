@@ -21,14 +21,16 @@ struct AsyncCopies;
 constexpr uint32_t allLanes = ~0u;
 constexpr unsigned warpSize = 32;
 
-/// Where generic addresses point to: windows far from global memory. Generic = window + address in the space.
-constexpr uint64_t sharedWindow = 0x7000'0000'0000;
-constexpr uint64_t localWindow = 0x7100'0000'0000;
-constexpr uint64_t paramWindow = 0x7200'0000'0000;
+/// Where generic addresses point to: windows above all that a process can map, since kernels reach page-locked host
+/// memory at its own address. Generic = window + address in the space.
+constexpr uint64_t sharedWindow = 0x1'0000'0000'0000;
+constexpr uint64_t localWindow = 0x1'0100'0000'0000;
+constexpr uint64_t paramWindow = 0x1'0200'0000'0000;
 constexpr uint64_t windowBytes = uint64_t(1) << 32;
 
 /// Lanes whose value is undefined. `computed` lanes went through arithmetic since, so that storing them to global
-/// memory is a defect; the others may still be a copy of padding.
+/// memory is a defect; the others may still be a copy of padding. Computed lanes that are not undefined are garbage of
+/// which a mask made some bits zero, the first step of writing a bit field.
 struct Undefined {
   uint32_t lanes = 0;
   uint32_t computed = 0;
@@ -48,6 +50,20 @@ struct Frame {
 
 enum class Wait : uint8_t { None, Join, Barrier, Lanes };
 
+/// The last look of a warp at something that others change: a strong load, an atomic, a test of an mbarrier (`op`
+/// tells). For reports of deadlock.
+struct Polling {
+  uint64_t count = 0;         ///< looks since the warp was created
+  uint64_t countAtChange = 0; ///< `count` when something in the block last changed
+  uint64_t countAtTurn = 0;   ///< `count` when its turn began
+  const Op *op = nullptr;
+  uint64_t address = 0; ///< in its space
+  uint64_t phase = 0;   ///< mbarriers: that has to complete
+  // Mbarriers: a test that fails twice with equal registers fails for ever, unless something else changes.
+  uint64_t registers = 0; ///< hash of them at the last test
+  uint64_t repeats = 0;   ///< tests since the last change that found them as the test before did
+};
+
 /// Lanes with one program counter. `join` is where they expect to meet the rest of the lanes they split from.
 struct Split {
   const Op *pc = nullptr;
@@ -58,6 +74,7 @@ struct Split {
   uint32_t barrier = 0;    ///< Wait::Barrier: its number
   uint32_t waitMask = 0;   ///< Wait::Lanes: lanes asked for
   uint32_t waitActive = 0; ///< Wait::Lanes: lanes of this split that execute the instruction
+  bool gaveWay = false;    ///< runs again when all others of the warp have had a turn
 };
 
 /// A reconvergence point that lanes are on their way to.
@@ -113,8 +130,9 @@ struct Warp {
   std::vector<Frame *> frames; ///< owned; freed by the block
   uint32_t joinTicks = 0;      ///< fairness among splits
   uint64_t instructions = 0;   ///< executed, for clocks and limits
-  uint64_t budget = 0;         ///< instructions until the next look at limits
-  bool yielded = false;        ///< the warp gives way to others (nanosleep, polling)
+  uint64_t budget = 0;         ///< Schedule::Random: instructions until another warp has a turn; 0: no limit
+  Polling polling;
+  bool yielded = false; ///< the warp gives way to others (nanosleep, polling)
   AsyncCopies *async = nullptr;
   uint64_t carry = 0; ///< low 32 bits: the carry flag per lane
 

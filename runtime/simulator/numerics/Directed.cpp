@@ -92,6 +92,7 @@ float sine(float x) { return static_cast<float>(std::sin(static_cast<double>(x))
 float cosine(float x) { return static_cast<float>(std::cos(static_cast<double>(x))); }
 float log2(float x) { return static_cast<float>(std::log2(static_cast<double>(x))); }
 float tanh(float x) { return static_cast<float>(std::tanh(static_cast<double>(x))); }
+double tanh(double x) { return std::tanh(x); }
 double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 
 double fmaOdd(double a, double b, double c) {

@@ -28,6 +28,7 @@ float sine(float x);
 float cosine(float x);
 float log2(float x);
 float tanh(float x);
+double tanh(double x);
 double rsqrt(double x);
 
 /// a · b + c with the sticky bit in the last place ("round to odd"), so that a second rounding to at most 24 bits is

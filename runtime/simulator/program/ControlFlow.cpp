@@ -9,9 +9,8 @@ namespace tessera::sim::program {
 
 namespace {
 
-bool leavesThread(const Op &op) {
-  return op.code == Opcode::Exit || op.code == Opcode::Trap || op.code == Opcode::Return;
-}
+/// A trap does not count: as in machine code, the text goes on behind it, so that lanes meet again behind a check.
+bool leavesThread(const Op &op) { return op.code == Opcode::Exit || op.code == Opcode::Return; }
 bool endsBlock(const Op &op) { return op.code == Opcode::Bra || op.code == Opcode::BrxIdx || leavesThread(op); }
 
 } // namespace
@@ -48,14 +47,19 @@ std::vector<BasicBlock> basicBlocks(const DecodedFunction &function) {
   return blocks;
 }
 
-void placeJoins(DecodedFunction &function) {
-  std::vector<BasicBlock> blocks = basicBlocks(function);
+namespace {
+
+using Edges = std::vector<std::vector<uint32_t>>;
+
+/// The immediate post-dominator of every block; blocks.size() stands for the exit, none for blocks that never get
+/// there.
+std::vector<uint32_t> postDominators(const std::vector<BasicBlock> &blocks, const Edges &successors) {
   auto count = static_cast<uint32_t>(blocks.size());
   const uint32_t exit = count; // virtual
   // Reverse post-order of the reversed graph, from the virtual exit.
-  std::vector<std::vector<uint32_t>> predecessors(count + 1);
+  Edges predecessors(count + 1);
   for (uint32_t b = 0; b < count; ++b) {
-    for (uint32_t s : blocks[b].successors)
+    for (uint32_t s : successors[b])
       predecessors[s].push_back(b);
     if (blocks[b].exits)
       predecessors[exit].push_back(b);
@@ -96,7 +100,7 @@ void placeJoins(DecodedFunction &function) {
       if (node == exit)
         continue;
       uint32_t best = blocks[node].exits ? exit : ptx::none;
-      for (uint32_t s : blocks[node].successors)
+      for (uint32_t s : successors[node])
         if (dominator[s] != ptx::none)
           best = best == ptx::none ? s : intersect(best, s);
       if (best != dominator[node]) {
@@ -105,21 +109,57 @@ void placeJoins(DecodedFunction &function) {
       }
     }
   }
+  return dominator;
+}
+
+} // namespace
+
+void placeJoins(DecodedFunction &function) {
+  std::vector<BasicBlock> blocks = basicBlocks(function);
+  auto count = static_cast<uint32_t>(blocks.size());
+  Edges all(count), staying(count);
+  std::vector<uint32_t> entries(count, 0);
+  for (uint32_t b = 0; b < count; ++b) {
+    all[b] = blocks[b].successors;
+    for (uint32_t s : all[b])
+      ++entries[s];
+  }
+  auto leavesAtOnce = [&](uint32_t b) {
+    uint32_t first = blocks[b].first + (function.ops[blocks[b].first].code == Opcode::Join);
+    return function.ops[first].code == Opcode::Exit && !function.ops[first].guardKind;
+  };
+  // Side ways out of the kernel do not count for those who stay: they meet where they would without them.
+  auto isWayOut = [&](uint32_t b) {
+    if (leavesAtOnce(b))
+      return true;
+    bool exits = all[b].empty() && function.ops[blocks[b].end - 1].code == Opcode::Exit;
+    return entries[b] <= 1 && (exits || (all[b].size() == 1 && leavesAtOnce(all[b][0])));
+  };
+  for (uint32_t b = 0; b < count; ++b) {
+    for (uint32_t s : all[b])
+      if (!isWayOut(s))
+        staying[b].push_back(s);
+    if (staying[b].empty())
+      staying[b] = all[b];
+  }
+  std::vector<uint32_t> dominator = postDominators(blocks, all), meeting = postDominators(blocks, staying);
+  auto joinAt = [&](uint32_t d) {
+    if (d >= count || leavesAtOnce(d)) // lanes that reach an exit leave at once: nobody waits for the others there
+      return ptx::none;
+    uint32_t first = blocks[d].first;
+    return function.ops[first].code == Opcode::Join ? first : ptx::none;
+  };
   for (uint32_t b = 0; b < count; ++b) {
     Op &last = function.ops[blocks[b].end - 1];
     if (last.code != Opcode::Bra && last.code != Opcode::BrxIdx)
       continue;
     if (last.code == Opcode::Bra)
       last.target = &function.ops[static_cast<size_t>(last.imm)];
-    uint32_t d = dominator[b];
-    if (d == ptx::none || d == exit)
-      continue;
-    uint32_t first = blocks[d].first;
-    // Lanes that reach an exit leave at once: nobody waits for the others there.
-    bool leaves = first + 1 < function.ops.size() && function.ops[first + 1].code == Opcode::Exit &&
-                  !function.ops[first + 1].guardKind;
-    if (function.ops[first].code == Opcode::Join && !leaves)
-      last.join = first;
+    last.join = joinAt(dominator[b]);
+    bool allStay = staying[b].size() == all[b].size() &&
+                   std::all_of(all[b].begin(), all[b].end(), [&](uint32_t s) { return meeting[s] != ptx::none; });
+    if (last.join == ptx::none && allStay)
+      last.join = joinAt(meeting[b]);
   }
 }
 

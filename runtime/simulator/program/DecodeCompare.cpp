@@ -55,11 +55,13 @@ bool thirdPredicate(Decoder &d, Op &op) {
 }
 
 bool setp(Decoder &d) {
-  Op op = d.make(Opcode::Setp, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Setp, Flow::Compute);
   if (!comparison(d, op) || !d.nextType(op.type) || !checkComparison(d, op, op.type) || !thirdPredicate(d, op))
     return false;
   const ptx::Operand &result = d.operand(0);
   if (result.kind == ptx::OperandKind::Pair) {
+    if (op.type == Type::F16 || op.type == Type::BF16)
+      return d.error("comparison of a single half gives one predicate");
     op.variant = 1; // the second predicate is written
     if (!d.predicateDestination(result.elements[0], op.dst) || !d.predicateDestination(result.elements[1], op.dst2))
       return false;
@@ -71,8 +73,18 @@ bool setp(Decoder &d) {
   return d.source(1, op.type, op.a) && d.source(2, op.type, op.b) && d.append(op);
 }
 
+/// Halves give masks of 16 or 32 bits or numbers of their own kind; everything else gives a word or a half.
+bool setResultFits(Type result, Type source) {
+  bool word = result == Type::U32 || result == Type::S32, narrow = result == Type::U16 || result == Type::S16;
+  if (source == Type::F16x2 || source == Type::BF16x2)
+    return result == source || word;
+  if (source == Type::F16 || source == Type::BF16)
+    return word || narrow || result == Type::BF16 || (result == Type::F16 && source == Type::F16);
+  return word || result == Type::F32 || result == Type::F16 || result == Type::BF16;
+}
+
 bool set(Decoder &d) {
-  Op op = d.make(Opcode::Set, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Set, Flow::Compute);
   if (!comparison(d, op))
     return false;
   if (!d.typeOf(op.type2, {Type::U16, Type::S16, Type::U32, Type::S32, Type::F32, Type::F16, Type::BF16, Type::F16x2,
@@ -80,19 +92,28 @@ bool set(Decoder &d) {
     return false;
   if (!d.nextType(op.type) || !checkComparison(d, op, op.type) || !thirdPredicate(d, op))
     return false;
-  bool pairSource = op.type == Type::F16x2 || op.type == Type::BF16x2;
-  bool pairResult = op.type2 == Type::F16x2 || op.type2 == Type::BF16x2;
-  if (pairResult && !pairSource)
-    return d.error("a pair as result needs a pair as source");
+  if (!setResultFits(op.type2, op.type))
+    return d.error(fmt::format("'set' from {} to {} does not exist", ptx::toString(op.type), ptx::toString(op.type2)));
+  if (op.type2 == Type::BF16 || op.type2 == Type::BF16x2) {
+    if (!d.require(90, "bf16 as result of 'set'"))
+      return false;
+    if (op.flags & Ftz)
+      return d.error(".ftz does not go with bf16");
+  }
   return d.destination(0, op.type2, op.dst) && d.source(1, op.type, op.a) && d.source(2, op.type, op.b) && d.append(op);
 }
 
+/// Numbers of 16 to 64 bits without the packed and the half types.
+bool selectable(Type t) {
+  unsigned size = ptx::sizeOf(t);
+  return size >= 2 && size <= 8 && (ptx::isInteger(t) || ptx::isBits(t) || t == Type::F32 || t == Type::F64);
+}
+
 bool selp(Decoder &d) {
-  Op op = d.make(Opcode::Selp, Pipe::Alu, Flow::Select);
+  Op op = d.make(Opcode::Selp, Flow::Select);
   if (!d.nextType(op.type) || !d.expectCount(4))
     return false;
-  unsigned size = ptx::sizeOf(op.type);
-  if (size < 2 || size > 8)
+  if (!selectable(op.type))
     return d.error(fmt::format("type {} is not possible for 'selp'", ptx::toString(op.type)));
   bool negated = false;
   if (!d.destination(0, op.type, op.dst) || !d.source(1, op.type, op.a) || !d.source(2, op.type, op.b) ||
@@ -103,13 +124,14 @@ bool selp(Decoder &d) {
 }
 
 bool slct(Decoder &d) {
-  Op op = d.make(Opcode::Slct, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Slct, Flow::Compute);
   op.flags = d.has(".ftz") ? Ftz : 0;
   if (!d.nextType(op.type) || !d.typeOf(op.type2, {Type::S32, Type::F32}) || !d.expectCount(4))
     return false;
-  unsigned size = ptx::sizeOf(op.type);
-  if (size < 2 || size > 8)
+  if (!selectable(op.type))
     return d.error(fmt::format("type {} is not possible for 'slct'", ptx::toString(op.type)));
+  if ((op.flags & Ftz) && op.type2 != Type::F32)
+    return d.error(".ftz needs .f32 as the type that decides");
   return d.destination(0, op.type, op.dst) && d.source(1, op.type, op.a) && d.source(2, op.type, op.b) &&
          d.source(3, op.type2, op.c) && d.append(op);
 }

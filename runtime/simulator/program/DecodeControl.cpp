@@ -8,8 +8,10 @@ namespace {
 
 using ptx::OperandKind;
 
+constexpr size_t mostTableEntries = 1 << 20;
+
 bool bra(Decoder &d) {
-  Op op = d.make(Opcode::Bra, Pipe::Other, Flow::None);
+  Op op = d.make(Opcode::Bra, Flow::None);
   op.flags = d.has(".uni") ? Uniform : 0;
   uint32_t target = 0;
   if (!d.expectCount(1) || !d.label(d.operand(0), target))
@@ -19,7 +21,7 @@ bool bra(Decoder &d) {
 }
 
 bool brx(Decoder &d) {
-  Op op = d.make(Opcode::BrxIdx, Pipe::Other, Flow::None);
+  Op op = d.make(Opcode::BrxIdx, Flow::None);
   if (!d.has(".idx"))
     return d.error("'brx' needs .idx");
   op.flags = d.has(".uni") ? Uniform : 0;
@@ -28,6 +30,9 @@ bool brx(Decoder &d) {
   for (const ptx::LabelTable &table : d.function().tables)
     if (table.kind == ptx::LabelTable::Branch && table.name == d.operand(1).text &&
         d.operand(1).kind == OperandKind::Label) {
+      size_t &entries = d.decoded().branchTableEntries;
+      if (entries += table.targets.size(); entries > mostTableEntries)
+        return d.error(fmt::format("the branch tables of the function have more than {} entries", mostTableEntries));
       op.imm = static_cast<int64_t>(d.decoded().branchTables.size());
       d.decoded().branchTables.push_back(table.targets);
       return d.append(op);
@@ -41,24 +46,36 @@ bool exitOp(Decoder &d) {
   if (!d.expectCount(0))
     return false;
   if (name == "ret" && !d.function().kernel) {
-    Op op = d.make(Opcode::Bra, Pipe::Other, Flow::None);
+    Op op = d.make(Opcode::Bra, Flow::None);
     op.imm = -1; // to the end of the function, where it returns
     return d.append(op);
   }
   Opcode code = name == "trap" ? Opcode::Trap : name == "brkpt" ? Opcode::Nop : Opcode::Exit;
-  return d.append(d.make(code, Pipe::Other, Flow::None));
+  return d.append(d.make(code, Flow::None));
 }
 
 bool nanosleep(Decoder &d) {
-  Op op = d.make(Opcode::Nanosleep, Pipe::Other, Flow::None);
+  Op op = d.make(Opcode::Nanosleep, Flow::None);
   return d.typeOf(op.type, {Type::U32}) && d.expectCount(1) && d.source(0, Type::U32, op.a) && d.append(op);
 }
 
-/// Accepted without effect: pmevent, griddepcontrol (one grid at a time runs), setmaxnreg.
-bool noEffect(Decoder &d) {
-  for (std::string_view name : {".mask", ".wait", ".launch_dependents", ".inc", ".dec", ".sync", ".aligned", ".u32"})
-    d.has(name);
-  return d.append(d.make(Opcode::Nop, Pipe::Other, Flow::None));
+/// Performance monitor events: checked, and without effect.
+bool pmevent(Decoder &d) {
+  int64_t value = 0, most = d.has(".mask") ? 0xffff : 15;
+  if (!d.expectCount(1) || !d.immediate(d.operand(0), value, "the event"))
+    return false;
+  if (value < 0 || value > most)
+    return d.error(fmt::format("the event {} is not 0 to {}", value, most));
+  return d.append(d.make(Opcode::Nop, Flow::None));
+}
+
+/// One grid at a time runs, so that prerequisite grids are complete and nothing is left to wait for.
+bool griddepcontrol(Decoder &d) {
+  if (!d.require(90, "'griddepcontrol'"))
+    return false;
+  if (!d.has(".wait") && !d.has(".launch_dependents"))
+    return d.error("'griddepcontrol' needs .wait or .launch_dependents");
+  return d.expectCount(0) && d.append(d.make(Opcode::Nop, Flow::None));
 }
 
 /// One argument or result of a call: a .param variable of this body, a register, or an immediate argument.
@@ -95,7 +112,7 @@ bool callOperand(Decoder &d, const ptx::Operand &operand, const ptx::Variable *f
 }
 
 bool call(Decoder &d) {
-  Op op = d.make(Opcode::Call, Pipe::Other, Flow::Handler);
+  Op op = d.make(Opcode::Call, Flow::Handler);
   op.flags = d.has(".uni") ? Uniform : 0;
   if (!d.expectCount(1, 4))
     return false;
@@ -136,9 +153,10 @@ bool call(Decoder &d) {
       if (candidate.name == table->text)
         site.targets = candidate.targets;
     // The address decides; all functions whose shape fits are possible callees.
-    for (uint32_t i = 0; i < d.layout().tree->functions.size(); ++i)
+    for (uint32_t i = 0; i < d.layout().tree->functions.size() && !d.decoded().callsIndirectly; ++i)
       if (!d.layout().tree->functions[i].kernel && d.layout().tree->functions[i].defined)
         d.decoded().callees.push_back(i);
+    d.decoded().callsIndirectly = true;
   }
   size_t resultCount = results ? results->elements.size() : 0,
          argumentCount = arguments ? arguments->elements.size() : 0;
@@ -172,12 +190,23 @@ bool call(Decoder &d) {
   return d.append(op);
 }
 
-bool barrierId(Decoder &d, const ptx::Operand &operand, Op &op) { return d.source(operand, Type::U32, op.a); }
+bool barrierId(Decoder &d, const ptx::Operand &operand, Op &op) {
+  if (operand.kind == OperandKind::Integer && operand.value > 15)
+    return d.error(fmt::format("barrier {} does not exist; there are 0 to 15", static_cast<int64_t>(operand.value)));
+  return d.source(operand, Type::U32, op.a);
+}
+
+bool barrierCount(Decoder &d, const ptx::Operand &operand, Op &op) {
+  if (operand.kind == OperandKind::Integer && (operand.value == 0 || operand.value % 32 || operand.value > 1024))
+    return d.error(
+        fmt::format("the thread count {} is not a multiple of 32 up to 1024", static_cast<int64_t>(operand.value)));
+  return d.source(operand, Type::U32, op.b);
+}
 
 bool barrier(Decoder &d) {
   bool shortForm = d.instruction().opcode == "bar";
   if (shortForm && d.has(".warp")) {
-    Op op = d.make(Opcode::WarpSync, Pipe::Other, Flow::None);
+    Op op = d.make(Opcode::WarpSync, Flow::None);
     return (d.has(".sync") || d.error("'bar.warp' needs .sync")) && d.expectCount(1) && d.source(0, Type::B32, op.d) &&
            d.append(op);
   }
@@ -187,15 +216,15 @@ bool barrier(Decoder &d) {
     return d.error("cluster barriers are not supported yet by this simulator");
   }
   d.has(".cta");
-  bool aligned = d.has(".aligned") || shortForm;
-  Op op = d.make(Opcode::BarSync, Pipe::Other, Flow::None);
+  bool aligned = shortForm || d.has(".aligned"); // "bar" is the aligned "barrier" and does not take the qualifier
+  Op op = d.make(Opcode::BarSync, Flow::None);
   op.flags = aligned ? Aligned : 0;
   if (d.has(".sync")) {
     if (!d.expectCount(1, 2) || !barrierId(d, d.operand(0), op))
       return false;
     if (d.count() == 2) {
       op.flags |= HasCount;
-      if (!d.source(1, Type::U32, op.b))
+      if (!barrierCount(d, d.operand(1), op))
         return false;
     }
     return d.append(op);
@@ -203,7 +232,7 @@ bool barrier(Decoder &d) {
   if (d.has(".arrive")) {
     op.code = Opcode::BarArrive;
     op.flags |= HasCount;
-    return d.expectCount(2) && barrierId(d, d.operand(0), op) && d.source(1, Type::U32, op.b) && d.append(op);
+    return d.expectCount(2) && barrierId(d, d.operand(0), op) && barrierCount(d, d.operand(1), op) && d.append(op);
   }
   if (!d.has(".red"))
     return d.error("needs .sync, .arrive or .red");
@@ -220,7 +249,7 @@ bool barrier(Decoder &d) {
     return false;
   if (d.count() == 4) {
     op.flags |= HasCount;
-    if (!d.source(2, Type::U32, op.b))
+    if (!barrierCount(d, d.operand(2), op))
       return false;
   }
   bool negated = false;
@@ -232,7 +261,7 @@ bool barrier(Decoder &d) {
 }
 
 bool fence(Decoder &d) {
-  Op op = d.make(Opcode::Fence, Pipe::Other, Flow::None);
+  Op op = d.make(Opcode::Fence, Flow::None);
   op.order = Order::AcqRel;
   if (d.instruction().opcode == "membar") {
     if (d.has(".proxy")) {
@@ -247,21 +276,29 @@ bool fence(Decoder &d) {
   }
   if (d.has(".proxy")) {
     op.variant = static_cast<uint8_t>(FenceKind::Proxy);
-    if (!d.has(".alias") && !d.has(".async") && !d.has(".async.global") && !d.has(".async::generic") &&
-        !d.has(".tensormap::generic"))
+    if (d.has(".alias"))
+      return d.expectCount(0) && d.append(op);
+    if (d.has(".tensormap::generic"))
+      return d.error("'fence.proxy.tensormap' belongs to Hopper's tensor maps, which this simulator does not have yet");
+    if (!d.has(".async") && !d.has(".async::generic"))
       return d.error("this proxy is not known");
-    for (std::string_view name : {".global", ".shared::cta", ".shared::cluster", ".acquire", ".release", ".gpu", ".sys",
-                                  ".cta", ".cluster", ".sync_restrict::shared::cta", ".sync_restrict::shared::cluster"})
+    if (!d.require(90, "'fence.proxy.async'"))
+      return false;
+    for (std::string_view name : {".global", ".shared::cta", ".shared::cluster", ".acquire", ".release", ".cluster",
+                                  ".sync_restrict::shared::cta", ".sync_restrict::shared::cluster"})
       d.has(name);
-    return d.append(op);
+    return d.expectCount(0) && d.append(op);
   }
   decodeOrder(d, op);
   for (std::string_view name : {".mbarrier_init", ".sync_restrict::shared::cta", ".sync_restrict::shared::cluster"})
-    d.has(name);
+    if (d.has(name) && !d.require(90, "'fence' for certain accesses only"))
+      return false;
   if (op.order == Order::Relaxed)
     return d.error("a fence cannot be .relaxed");
   if (!decodeScope(d, op))
-    return d.error("'fence' needs a scope");
+    return d.error("'fence' needs a scope: .cta, .cluster, .gpu or .sys");
+  if (op.scope == Scope::Cluster && !d.require(90, "the scope .cluster"))
+    return false;
   return d.expectCount(0) && d.append(op);
 }
 
@@ -273,8 +310,8 @@ void addControlDecoders(DecodeTable &table) {
   for (std::string_view name : {"ret", "exit", "trap", "brkpt"})
     table[name] = exitOp;
   table["nanosleep"] = nanosleep;
-  for (std::string_view name : {"pmevent", "griddepcontrol", "setmaxnreg"})
-    table[name] = noEffect;
+  table["pmevent"] = pmevent;
+  table["griddepcontrol"] = griddepcontrol;
   table["call"] = call;
 }
 

@@ -40,38 +40,36 @@ bool checkQualifiers(Decoder &d, const Op &op) {
 }
 
 bool addSubMul(Decoder &d, Opcode code) {
-  Op op = d.make(code, Pipe::Fma, Flow::Compute);
+  Op op = d.make(code, Flow::Compute);
   ieeeRounding(d, op);
   op.flags = (d.has(".ftz") ? Ftz : 0) | (d.has(".sat") ? Sat : 0);
   if (!floatType(d, op) || !checkQualifiers(d, op))
     return false;
   if (isBfloat(op.type) && !d.require(90, "this instruction on bf16"))
     return false;
-  if (op.type == Type::F64)
-    op.pipe = Pipe::Other;
   return finish(d, op, 2);
 }
 
 bool fma(Decoder &d) {
-  Op op = d.make(Opcode::FFma, Pipe::Fma, Flow::Compute);
+  Op op = d.make(Opcode::FFma, Flow::Compute);
   bool hasRounding = ieeeRounding(d, op);
   op.flags =
       (d.has(".ftz") ? Ftz : 0) | (d.has(".sat") ? Sat : 0) | (d.has(".oob") ? Oob : 0) | (d.has(".relu") ? Relu : 0);
   if (!floatType(d, op) || !checkQualifiers(d, op))
     return false;
+  if (d.instruction().opcode == "mad" && (isHalf(op.type) || (op.flags & (Relu | Oob))))
+    return d.error("'mad' takes .f32 and .f64 without .relu; 'fma' takes the others");
   if (!hasRounding)
     return d.error(fmt::format("'{}' needs a rounding mode: .rn, .rz, .rm or .rp", d.instruction().opcode));
   if ((op.flags & (Relu | Oob)) && (!isHalf(op.type) || (op.flags & Sat)))
     return d.error(".relu and .oob are possible for f16 and bf16 without .sat");
   if (op.flags & Oob)
     return d.error("fma.oob is not supported: the manual does not state the bits of its special NaN");
-  if (op.type == Type::F64)
-    op.pipe = Pipe::Other;
   return finish(d, op, 3);
 }
 
 bool divide(Decoder &d) {
-  Op op = d.make(Opcode::FDiv, Pipe::Mufu, Flow::Compute);
+  Op op = d.make(Opcode::FDiv, Flow::Compute);
   if (d.has(".approx"))
     op.flags |= Approx;
   else if (d.has(".full"))
@@ -87,13 +85,13 @@ bool divide(Decoder &d) {
 }
 
 bool absNeg(Decoder &d, Opcode code) {
-  Op op = d.make(code, Pipe::Alu, Flow::Compute);
+  Op op = d.make(code, Flow::Compute);
   op.flags = d.has(".ftz") ? Ftz : 0;
   return floatType(d, op) && checkQualifiers(d, op) && finish(d, op, 1);
 }
 
 bool minMax(Decoder &d, Opcode code) {
-  Op op = d.make(code, Pipe::Alu, Flow::Compute);
+  Op op = d.make(code, Flow::Compute);
   op.flags = (d.has(".ftz") ? Ftz : 0) | (d.has(".NaN") ? NanFlag : 0) | (d.has(".xorsign") ? XorSign : 0) |
              (d.has(".abs") ? AbsFlag : 0);
   if (!floatType(d, op) || !checkQualifiers(d, op))
@@ -103,6 +101,8 @@ bool minMax(Decoder &d, Opcode code) {
   if (op.type == Type::F64 && op.flags)
     return d.error("qualifiers are not possible for .f64");
   if (isHalf(op.type) && !d.require(80, "min and max of f16 and bf16"))
+    return false;
+  if ((op.flags & XorSign) && !d.require(86, ".xorsign"))
     return false;
   bool three = d.count() == 4;
   if (three && (op.type != Type::F32 || !d.require(100, "min and max of three")))
@@ -139,7 +139,7 @@ namespace {
 
 /// rcp, sqrt: .approx or IEEE rounding.
 bool rootOrReciprocal(Decoder &d) {
-  Op op = d.make(d.instruction().opcode == "rcp" ? Opcode::FRcp : Opcode::FSqrt, Pipe::Mufu, Flow::Compute);
+  Op op = d.make(d.instruction().opcode == "rcp" ? Opcode::FRcp : Opcode::FSqrt, Flow::Compute);
   if (d.has(".approx"))
     op.flags |= Approx;
   else if (!ieeeRounding(d, op))
@@ -163,7 +163,7 @@ bool approximate(Decoder &d) {
                 : name == "lg2" ? Opcode::FLg2
                 : name == "ex2" ? Opcode::FEx2
                                 : Opcode::FTanh;
-  Op op = d.make(code, Pipe::Mufu, Flow::Compute);
+  Op op = d.make(code, Flow::Compute);
   if (!d.has(".approx"))
     return d.error(fmt::format("'{}' needs .approx", name));
   op.flags = Approx | (d.has(".ftz") ? Ftz : 0);
@@ -182,12 +182,12 @@ bool approximate(Decoder &d) {
 }
 
 bool copysign(Decoder &d) {
-  Op op = d.make(Opcode::Copysign, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Copysign, Flow::Compute);
   return d.typeOf(op.type, {Type::F32, Type::F64}) && finish(d, op, 2);
 }
 
 bool testp(Decoder &d) {
-  Op op = d.make(Opcode::Testp, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Testp, Flow::Compute);
   static constexpr std::string_view kinds[] = {".finite",     ".infinite", ".number",
                                                ".notanumber", ".normal",   ".subnormal"};
   bool found = false;

@@ -53,19 +53,21 @@ bool addSub(Decoder &d) {
   bool subtract = d.instruction().opcode == "sub";
   bool carryOut = d.has(".cc"), sat = d.has(".sat");
   Type type;
-  if (!d.typeOf(type, {Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64, Type::U16x2, Type::S16x2,
-                       Type::B32, Type::B64}))
+  if (!d.typeOf(type, {Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64, Type::U16x2, Type::S16x2}))
     return false;
-  if (carryOut && ptx::sizeOf(type) < 4)
+  bool pair = type == Type::U16x2 || type == Type::S16x2;
+  if (carryOut && (ptx::sizeOf(type) < 4 || pair))
     return d.error(".cc needs a 32- or 64-bit type");
-  if (!carryOut && ptx::isBits(type))
-    return d.error("this type is not possible here");
+  if (pair && subtract)
+    return d.error(fmt::format("'sub' does not take {}", ptx::toString(type)));
+  if (pair && !d.require(90, "addition of pairs"))
+    return false;
   if (sat && type != Type::S32)
     return d.error(".sat is possible for .s32 only");
   Op op = d.make(carryOut   ? (subtract ? Opcode::SubCC : Opcode::AddCC)
                  : subtract ? Opcode::Sub
                             : Opcode::Add,
-                 Pipe::Alu, Flow::Compute);
+                 Flow::Compute);
   op.type = type;
   op.flags = sat ? Sat : 0;
   return finish(d, op, type, {type, type});
@@ -75,9 +77,9 @@ bool addcSubc(Decoder &d) {
   bool subtract = d.instruction().opcode == "subc";
   bool carryOut = d.has(".cc");
   Type type;
-  if (!d.typeOf(type, {Type::U32, Type::S32, Type::U64, Type::S64, Type::B32, Type::B64}))
+  if (!d.typeOf(type, {Type::U32, Type::S32, Type::U64, Type::S64}))
     return false;
-  Op op = d.make(subtract ? Opcode::SubC : Opcode::AddC, Pipe::Alu, Flow::Compute);
+  Op op = d.make(subtract ? Opcode::SubC : Opcode::AddC, Flow::Compute);
   op.type = type;
   op.variant = carryOut;
   return finish(d, op, type, {type, type});
@@ -94,7 +96,7 @@ bool mul(Decoder &d) {
     return false;
   if (wide && ptx::sizeOf(type) == 8)
     return d.error(".wide is possible for 16- and 32-bit types");
-  Op op = d.make(wide ? Opcode::MulWide : lo ? Opcode::MulLo : Opcode::MulHi, Pipe::Fma, Flow::Compute);
+  Op op = d.make(wide ? Opcode::MulWide : lo ? Opcode::MulLo : Opcode::MulHi, Flow::Compute);
   op.type = type;
   return finish(d, op, wide ? widen(type) : type, {type, type});
 }
@@ -121,7 +123,7 @@ bool mad(Decoder &d) {
     code = lo ? Opcode::MadCLo : Opcode::MadCHi;
   else if (carryOut)
     code = lo ? Opcode::MadLoCC : Opcode::MadHiCC;
-  Op op = d.make(code, Pipe::Fma, Flow::Compute);
+  Op op = d.make(code, Flow::Compute);
   op.type = type;
   op.variant = carryOut;
   op.flags = sat ? Sat : 0;
@@ -142,7 +144,7 @@ bool mul24(Decoder &d) {
   Op op = d.make(add  ? (lo ? Opcode::Mad24Lo : Opcode::Mad24Hi)
                  : lo ? Opcode::Mul24Lo
                       : Opcode::Mul24Hi,
-                 Pipe::Fma, Flow::Compute);
+                 Flow::Compute);
   op.type = type;
   op.flags = sat ? Sat : 0;
   return add ? finish(d, op, type, {type, type, type}) : finish(d, op, type, {type, type});
@@ -152,7 +154,7 @@ bool sad(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64}))
     return false;
-  Op op = d.make(Opcode::Sad, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Sad, Flow::Compute);
   op.type = type;
   return finish(d, op, type, {type, type, type});
 }
@@ -163,7 +165,7 @@ bool divide(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64}))
     return false;
-  Op op = d.make(d.instruction().opcode == "rem" ? Opcode::Rem : Opcode::Div, Pipe::Alu, Flow::Compute);
+  Op op = d.make(d.instruction().opcode == "rem" ? Opcode::Rem : Opcode::Div, Flow::Compute);
   op.type = type;
   return finish(d, op, type, {type, type});
 }
@@ -174,7 +176,7 @@ bool absNeg(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::S16, Type::S32, Type::S64}))
     return false;
-  Op op = d.make(d.instruction().opcode == "abs" ? Opcode::Abs : Opcode::Neg, Pipe::Alu, Flow::Compute);
+  Op op = d.make(d.instruction().opcode == "abs" ? Opcode::Abs : Opcode::Neg, Flow::Compute);
   op.type = type;
   return finish(d, op, type, {type});
 }
@@ -190,7 +192,7 @@ bool minMax(Decoder &d) {
     return d.error(".relu is possible for .s32 and .s16x2 only");
   if ((relu || type == Type::U16x2 || type == Type::S16x2) && !d.require(90, "this form of min and max"))
     return false;
-  Op op = d.make(d.instruction().opcode == "min" ? Opcode::Min : Opcode::Max, Pipe::Alu, Flow::Compute);
+  Op op = d.make(d.instruction().opcode == "min" ? Opcode::Min : Opcode::Max, Flow::Compute);
   op.type = type;
   op.flags = relu ? Relu : 0;
   return finish(d, op, type, {type, type});
@@ -201,7 +203,7 @@ bool countBits(Decoder &d) {
   if (!d.typeOf(type, {Type::B32, Type::B64}))
     return false;
   std::string_view name = d.instruction().opcode;
-  Op op = d.make(name == "popc" ? Opcode::Popc : name == "clz" ? Opcode::Clz : Opcode::Brev, Pipe::Alu, Flow::Compute);
+  Op op = d.make(name == "popc" ? Opcode::Popc : name == "clz" ? Opcode::Clz : Opcode::Brev, Flow::Compute);
   op.type = type;
   return finish(d, op, name == "brev" ? type : Type::U32, {type});
 }
@@ -211,7 +213,7 @@ bool bfind(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::U32, Type::S32, Type::U64, Type::S64}))
     return false;
-  Op op = d.make(Opcode::Bfind, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Bfind, Flow::Compute);
   op.type = type;
   op.flags = shift ? ShiftAmount : 0;
   return finish(d, op, Type::U32, {type});
@@ -221,7 +223,7 @@ bool fns(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::B32}))
     return false;
-  Op op = d.make(Opcode::Fns, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Fns, Flow::Compute);
   op.type = type;
   return finish(d, op, Type::B32, {Type::B32, Type::B32, Type::S32});
 }
@@ -230,7 +232,7 @@ bool bfe(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::U32, Type::S32, Type::U64, Type::S64}))
     return false;
-  Op op = d.make(Opcode::Bfe, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Bfe, Flow::Compute);
   op.type = type;
   return finish(d, op, type, {type, Type::U32, Type::U32});
 }
@@ -239,7 +241,7 @@ bool bfi(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::B32, Type::B64}))
     return false;
-  Op op = d.make(Opcode::Bfi, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Bfi, Flow::Compute);
   op.type = type;
   return finish(d, op, type, {type, type, Type::U32, Type::U32});
 }
@@ -252,7 +254,7 @@ bool szext(Decoder &d) {
   Type type;
   if (!(mask ? d.typeOf(type, {Type::B32}) : d.typeOf(type, {Type::U32, Type::S32})))
     return false;
-  Op op = d.make(mask ? Opcode::Bmsk : Opcode::Szext, Pipe::Alu, Flow::Compute);
+  Op op = d.make(mask ? Opcode::Bmsk : Opcode::Szext, Flow::Compute);
   op.type = type;
   op.flags = wrap ? ShiftedMode : 0;
   return finish(d, op, type, {mask ? Type::U32 : type, Type::U32});
@@ -266,7 +268,7 @@ bool dotProduct(Decoder &d) {
   Type a, b;
   if (!d.typeOf(a, {Type::U32, Type::S32}) || !d.typeOf(b, {Type::U32, Type::S32}))
     return false;
-  Op op = d.make(two ? Opcode::Dp2a : Opcode::Dp4a, Pipe::Alu, Flow::Compute);
+  Op op = d.make(two ? Opcode::Dp2a : Opcode::Dp4a, Flow::Compute);
   op.type = a;
   op.type2 = b;
   op.flags = hi ? High : 0;
@@ -286,7 +288,7 @@ bool logic(Decoder &d) {
   if (!d.nextType(type))
     return false;
   if (type == Type::Pred && code != Opcode::CNot) {
-    Op op = d.make(Opcode::PredLogic, Pipe::Alu, Flow::Compute);
+    Op op = d.make(Opcode::PredLogic, Flow::Compute);
     op.variant = static_cast<uint8_t>(static_cast<unsigned>(code) - static_cast<unsigned>(Opcode::And));
     bool negated = false;
     if (!d.expectCount(one ? 2 : 3) || !d.predicateDestination(d.operand(0), op.dst) ||
@@ -302,7 +304,7 @@ bool logic(Decoder &d) {
   }
   if (!ptx::isBits(type) || type == Type::B8 || type == Type::B128)
     return d.error(fmt::format("type {} is not possible for '{}'", ptx::toString(type), name));
-  Op op = d.make(code, Pipe::Alu, Flow::Compute);
+  Op op = d.make(code, Flow::Compute);
   op.type = type;
   return one ? finish(d, op, type, {type}) : finish(d, op, type, {type, type});
 }
@@ -312,7 +314,7 @@ bool lop3(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::B32}))
     return false;
-  Op op = d.make(Opcode::Lop3, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Lop3, Flow::Compute);
   op.type = type;
   op.boolOp = combine;
   if (!d.expectCount(combine == BoolOp::None ? 5 : 6))
@@ -345,7 +347,7 @@ bool shift(Decoder &d) {
   bool fits = ptx::isBits(type) || (!left && ptx::isInteger(type));
   if (!fits || ptx::sizeOf(type) < 2 || ptx::sizeOf(type) > 8)
     return d.error(fmt::format("type {} is not possible here", ptx::toString(type)));
-  Op op = d.make(left ? Opcode::Shl : Opcode::Shr, Pipe::Alu, Flow::Compute);
+  Op op = d.make(left ? Opcode::Shl : Opcode::Shr, Flow::Compute);
   op.type = type;
   return finish(d, op, type, {type, Type::U32});
 }
@@ -360,7 +362,7 @@ bool funnel(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::B32}))
     return false;
-  Op op = d.make(left ? Opcode::ShfL : Opcode::ShfR, Pipe::Alu, Flow::Compute);
+  Op op = d.make(left ? Opcode::ShfL : Opcode::ShfR, Flow::Compute);
   op.type = type;
   op.flags = wrap ? Wrap : 0;
   return finish(d, op, type, {type, type, Type::U32});
@@ -370,7 +372,7 @@ bool prmt(Decoder &d) {
   Type type;
   if (!d.typeOf(type, {Type::B32}))
     return false;
-  Op op = d.make(Opcode::Prmt, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::Prmt, Flow::Compute);
   static constexpr std::string_view modes[] = {".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"};
   for (uint8_t i = 0; i < 6; ++i)
     if (d.has(modes[i]))

@@ -2,11 +2,35 @@
 #include "runtime/simulator/program/Decoder.h"
 #include "runtime/simulator/program/SpecialRegister.h"
 
+#include <charconv>
+
 namespace tessera::sim::program {
 
 using ptx::OperandKind;
 
+namespace {
+
+/// %envreg0 to %envreg31 and %pm0_64 to %pm7_64 are one row each: the driver sets none of them but %envreg1 and
+/// %envreg2, all others read as zero.
+bool numbered(std::string_view name, std::string_view prefix, std::string_view suffix, unsigned count) {
+  if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())
+    return false;
+  std::string_view digits = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+  unsigned number = 0;
+  auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return code == std::errc() && end == digits.data() + digits.size() && (digits[0] != '0' || digits.size() == 1) &&
+         number < count;
+}
+
+} // namespace
+
 bool specialRegister(std::string_view name, uint8_t &number) {
+  if (name != "%envreg1" && name != "%envreg2" && numbered(name, "%envreg", "", 32))
+    name = "%envreg";
+  else if (numbered(name, "%pm", "_64", 8))
+    name = "%pm64";
+  else if (name == "%envreg" || name == "%pm64")
+    return false;
   static constexpr std::pair<std::string_view, Special> names[] = {
 #define ENTRY(text, id) {text, Special::id},
       TESSERA_SPECIAL_REGISTERS(ENTRY)
@@ -20,7 +44,40 @@ bool specialRegister(std::string_view name, uint8_t &number) {
   return false;
 }
 
+bool Decoder::special(std::string_view name, unsigned bytes, uint8_t &number) {
+  if (!specialRegister(name, number))
+    return error(fmt::format("special register '{}' is not known", name));
+  auto id = static_cast<Special>(number);
+  bool wide = id == Special::Clock64 || id == Special::GlobalTimer || id == Special::GraphExec || id == Special::Pm64;
+  bool narrow = id <= Special::NctaidW; // once 16 bits wide
+  bool fits = bytes == 8 ? wide || id == Special::GridId : bytes == 4 ? !wide : bytes == 2 && narrow;
+  if (!fits)
+    return error(fmt::format("special register '{}' has {} bits, {} are asked for", name, wide ? 64 : 32, 8 * bytes));
+  bool cluster = name.starts_with("%cluster") || name.starts_with("%ncluster") || id == Special::AggregateSharedSize;
+  return !cluster || require(90, "this special register");
+}
+
 namespace {
+
+/// mov.v4.u32 {…}, %tid: all four components.
+bool specialVector(Decoder &d, const Op &op) {
+  const ptx::Operand &vector = d.operand(0), &source = d.operand(1);
+  bool fits = vector.kind == OperandKind::Vector && vector.elements.size() == 4 &&
+              source.kind == OperandKind::Special && (op.type == Type::U32 || op.type == Type::B32);
+  if (!fits)
+    return d.error("'mov.v4' reads a special register of four components");
+  static constexpr std::string_view components[] = {".x", ".y", ".z", ".w"};
+  for (size_t i = 0; i < 4; ++i) {
+    Op part = op;
+    part.code = Opcode::MovSpecial;
+    part.flow = Flow::Compute;
+    part.registerBytes = 4;
+    if (!d.special(std::string(source.text) + std::string(components[i]), 4, part.variant) ||
+        !d.destination(vector.elements[i], op.type, part.dst) || !d.append(part))
+      return false;
+  }
+  return true;
+}
 
 /// mov.b32 %r, {%rs1, %rs2}: equal parts, first one lowest.
 bool packParts(Decoder &d, Op op) {
@@ -88,11 +145,18 @@ bool unpackParts(Decoder &d, Op op) {
 }
 
 bool mov(Decoder &d) {
-  Op op = d.make(Opcode::Mov, Pipe::Alu, Flow::Copy);
+  Op op = d.make(Opcode::Mov, Flow::Copy);
+  bool vector4 = d.has(".v4");
   if (!d.nextType(op.type) || !d.expectCount(2))
     return false;
+  if (vector4)
+    return specialVector(d, op);
   if (op.type == Type::Pred) {
     bool negated = false;
+    if (d.operand(1).kind == OperandKind::Special && d.operand(1).text == "%is_explicit_cluster") {
+      op.a = d.constant(0, 0); // no launch here has clusters
+      return d.require(90, "'%is_explicit_cluster'") && d.predicateDestination(d.operand(0), op.dst) && d.append(op);
+    }
     if (!d.predicateDestination(d.operand(0), op.dst) || !d.predicateSource(d.operand(1), op.a, negated))
       return false;
     if (negated)
@@ -101,8 +165,12 @@ bool mov(Decoder &d) {
     return d.append(op);
   }
   unsigned size = ptx::sizeOf(op.type);
-  if (size < 2 || (ptx::isFloat(op.type) && size == 2 && op.type != Type::F16 && op.type != Type::BF16))
+  bool plain = ptx::isInteger(op.type) || ptx::isBits(op.type) || op.type == Type::F32 || op.type == Type::F64;
+  if (size < 2 || !plain)
     return d.error(fmt::format("type {} is not possible for 'mov'", ptx::toString(op.type)));
+  if (bool vector = d.operand(0).kind == OperandKind::Vector || d.operand(1).kind == OperandKind::Vector;
+      vector && !ptx::isBits(op.type))
+    return d.error("'mov' packs and unpacks .b16, .b32, .b64 and .b128");
   if (d.operand(1).kind == OperandKind::Vector)
     return packParts(d, op);
   if (d.operand(0).kind == OperandKind::Vector)
@@ -114,11 +182,7 @@ bool mov(Decoder &d) {
   if (source.kind == OperandKind::Special) {
     op.code = Opcode::MovSpecial;
     op.flow = Flow::Compute;
-    if (!specialRegister(source.text, op.variant))
-      return d.error(fmt::format("special register '{}' is not known", source.text));
-    if (size > 8)
-      return d.error("a special register has at most 64 bits");
-    return d.append(op);
+    return d.special(source.text, size, op.variant) && d.append(op);
   }
   return d.source(1, op.type, op.a) && d.append(op);
 }

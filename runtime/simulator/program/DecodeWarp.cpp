@@ -22,7 +22,7 @@ bool resultPair(Decoder &d, Type type, Op &op, bool pairNeeded) {
 }
 
 bool shfl(Decoder &d) {
-  Op op = d.make(Opcode::Shfl, Pipe::Lsu, Flow::Handler);
+  Op op = d.make(Opcode::Shfl, Flow::Handler);
   if (!needSync(d))
     return false;
   bool found = false;
@@ -38,7 +38,7 @@ bool shfl(Decoder &d) {
 }
 
 bool vote(Decoder &d) {
-  Op op = d.make(Opcode::Vote, Pipe::Alu, Flow::Handler);
+  Op op = d.make(Opcode::Vote, Flow::Handler);
   if (!needSync(d))
     return false;
   bool found = false;
@@ -58,7 +58,7 @@ bool vote(Decoder &d) {
 }
 
 bool match(Decoder &d) {
-  Op op = d.make(Opcode::Match, Pipe::Alu, Flow::Handler);
+  Op op = d.make(Opcode::Match, Flow::Handler);
   op.variant = d.has(".all");
   if (!op.variant && !d.has(".any"))
     return d.error("'match' needs .any or .all");
@@ -71,7 +71,7 @@ bool match(Decoder &d) {
 }
 
 bool redux(Decoder &d) {
-  Op op = d.make(Opcode::Redux, Pipe::Alu, Flow::Handler);
+  Op op = d.make(Opcode::Redux, Flow::Handler);
   if (!needSync(d) || !d.require(80, "'redux'"))
     return false;
   bool found = false;
@@ -94,12 +94,12 @@ bool redux(Decoder &d) {
 }
 
 bool activemask(Decoder &d) {
-  Op op = d.make(Opcode::ActiveMask, Pipe::Alu, Flow::Compute);
+  Op op = d.make(Opcode::ActiveMask, Flow::Compute);
   return d.typeOf(op.type, {Type::B32}) && d.expectCount(1) && d.destination(0, op.type, op.dst) && d.append(op);
 }
 
 bool elect(Decoder &d) {
-  Op op = d.make(Opcode::Elect, Pipe::Alu, Flow::Handler);
+  Op op = d.make(Opcode::Elect, Flow::Handler);
   return needSync(d) && d.require(90, "'elect'") && d.expectCount(2) && resultPair(d, Type::B32, op, true) &&
          d.source(1, Type::B32, op.d) && d.append(op);
 }

@@ -23,16 +23,25 @@ const DecodeTable &decodeTable() {
     addMemoryDecoders(t);
     addAtomicDecoders(t);
     addAsyncDecoders(t);
+    addMbarrierDecoders(t);
     addWarpDecoders(t);
     addMatrixDecoders(t);
     addControlDecoders(t);
     addBarrierDecoders(t);
+    addRefusedDecoders(t);
     return t;
   }();
   return table;
 }
 
 } // namespace
+
+std::vector<std::string_view> knownOpcodes() {
+  std::vector<std::string_view> names;
+  for (const auto &[name, decode] : decodeTable())
+    names.push_back(name);
+  return names;
+}
 
 uint32_t ConstantPool::get(uint8_t bytes, uint64_t low, uint64_t high) {
   if (bytes && bytes < 8)
@@ -100,19 +109,25 @@ Status Decoder::run() {
   decoded_.kernel = function_.kernel;
   decoded_.firstInstruction = static_cast<uint32_t>(program_.instructions.size());
   uint64_t frame = 0;
-  for (const ptx::Variable &variable : function_.variables)
-    if (variable.space != Space::Shared)
-      frame += variable.size + variable.alignment;
-  if (frame > (1 << 20))
+  for (const auto *variables : {&function_.variables, &function_.parameters, &function_.results})
+    for (const ptx::Variable &variable : *variables)
+      if (variable.space != Space::Shared && !(function_.kernel && variables == &function_.parameters))
+        frame += variable.size + variable.alignment;
+  if (frame > (1 << 19))
     return Status(Code::CompileError,
                   fmt::format("PTX line {}: the local variables of '{}' take {} bytes; at most 512 KiB per thread fit",
                               function_.line, function_.name, frame));
   layoutFrameVariables();
   std::vector<bool> isTarget(function_.body.size() + 1, false);
-  for (const ptx::Instruction &instruction : function_.body)
+  for (size_t i = 0; i < function_.body.size(); ++i) {
+    const ptx::Instruction &instruction = function_.body[i];
     for (const ptx::Operand &operand : instruction.operands)
       if (operand.kind == OperandKind::Label && operand.index != ptx::none)
         isTarget[operand.index] = true;
+    // Where lanes fall through, those that branched may come too, as after a loop; that place need not have a label.
+    if (instruction.guard != ptx::none && (instruction.opcode == "bra" || instruction.opcode == "brx"))
+      isTarget[i + 1] = true;
+  }
   for (const ptx::LabelTable &table : function_.tables)
     if (table.kind == ptx::LabelTable::Branch)
       for (uint32_t target : table.targets)
@@ -123,7 +138,7 @@ Status Decoder::run() {
     program_.instructions.push_back({instruction_->line, std::string(instruction_->text)});
     firstOp.push_back(static_cast<uint32_t>(decoded_.ops.size()));
     if (isTarget[i])
-      append(makeUnguarded(Opcode::Join, Pipe::Other, Flow::None));
+      append(makeUnguarded(Opcode::Join, Flow::None));
     if (!decodeInstruction())
       return error_;
   }
@@ -133,14 +148,15 @@ Status Decoder::run() {
   firstOp.push_back(end);
   if (program_.instructions.size() == decoded_.firstInstruction)
     program_.instructions.push_back({function_.line, "}"});
-  append(makeUnguarded(Opcode::Join, Pipe::Other, Flow::None));
-  Op last = makeUnguarded(function_.kernel ? Opcode::Exit : Opcode::Return, Pipe::Other, Flow::None);
+  append(makeUnguarded(Opcode::Join, Flow::None));
+  Op last = makeUnguarded(function_.kernel ? Opcode::Exit : Opcode::Return, Flow::None);
   std::vector<uint32_t> results;
   for (uint32_t reg : function_.resultRegisters)
     if (reg != ptx::none)
       results.push_back(reg);
   list(last, {}, std::move(results)); // keeps them alive to the end
-  append(last);
+  if (!append(last))
+    return error_;
   decoded_.instructionCount = static_cast<uint32_t>(program_.instructions.size()) - decoded_.firstInstruction;
   if (Status status = resolveBranches(firstOp, end); !status)
     return status;
@@ -270,6 +286,10 @@ uint32_t Decoder::temporary(Type type, std::string name) {
 }
 
 void Decoder::list(Op &op, std::vector<uint32_t> results, std::vector<uint32_t> sources) {
+  if (results.size() > 255 || sources.size() > 255) {
+    error(fmt::format("{} results and {} sources are too many; 255 of each fit", results.size(), sources.size()));
+    return;
+  }
   op.extResults = static_cast<uint8_t>(results.size());
   op.extSources = static_cast<uint8_t>(sources.size());
   results.insert(results.end(), sources.begin(), sources.end());
@@ -277,8 +297,8 @@ void Decoder::list(Op &op, std::vector<uint32_t> results, std::vector<uint32_t> 
   op.ext = decoded_.operandLists.back().data();
 }
 
-Op Decoder::make(Opcode code, Pipe pipe, Flow flow) const {
-  Op op = makeUnguarded(code, pipe, flow);
+Op Decoder::make(Opcode code, Flow flow) const {
+  Op op = makeUnguarded(code, flow);
   op.flags = 0;
   if (instruction_ && instruction_->guard != ptx::none) {
     op.guard = instruction_->guard;
@@ -287,10 +307,9 @@ Op Decoder::make(Opcode code, Pipe pipe, Flow flow) const {
   return op;
 }
 
-Op Decoder::makeUnguarded(Opcode code, Pipe pipe, Flow flow) const {
+Op Decoder::makeUnguarded(Opcode code, Flow flow) const {
   Op op{};
   op.code = code;
-  op.pipe = pipe;
   op.flow = flow;
   op.flags = Synthetic;
   op.dst = op.dst2 = op.a = op.b = op.c = op.d = op.guard = unusedRegister;
@@ -300,7 +319,7 @@ Op Decoder::makeUnguarded(Opcode code, Pipe pipe, Flow flow) const {
 
 bool Decoder::append(const Op &op) {
   decoded_.ops.push_back(op);
-  return true;
+  return error_.ok();
 }
 
 bool Decoder::label(const ptx::Operand &operand, uint32_t &instructionIndex) {

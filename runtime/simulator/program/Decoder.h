@@ -15,7 +15,6 @@ struct ModuleLayout {
   const ptx::SyntaxTree *tree = nullptr;
   std::vector<uint64_t> variableAddress; ///< by index into tree->variables; shared ones: offset in shared memory
   unsigned smVersion = 80;
-  bool archSpecific = false;
 };
 
 /// Constants of one function: broadcast to all lanes at the start of each frame.
@@ -72,6 +71,8 @@ public:
   bool predicateDestination(const ptx::Operand &operand, uint32_t &out);
   /// Elements of {a, b, …}; a single operand counts as one.
   std::span<const ptx::Operand> elements(const ptx::Operand &operand) const;
+  /// Number of the special register `name` where `bytes` of it are asked for.
+  bool special(std::string_view name, unsigned bytes, uint8_t &number);
   bool immediate(const ptx::Operand &operand, int64_t &out, const char *what);
   /// [register + offset], [variable + offset] or [number] into op.a, op.imm and the address flags; settles op.space
   /// for .param.
@@ -81,10 +82,11 @@ public:
     return constantBit | pool_.get(bytes, low, high);
   }
   uint32_t temporary(Type type, std::string name);
+  /// Further registers; more than 255 of one kind are an error, which append() reports.
   void list(Op &op, std::vector<uint32_t> results, std::vector<uint32_t> sources);
 
   /// A draft op with the guard and source of the instruction at hand and without operands.
-  Op make(Opcode code, Pipe pipe, Flow flow) const;
+  Op make(Opcode code, Flow flow) const;
   /// Appends a draft. Operands come first: source() itself may append ops that compute an address or a special
   /// register.
   bool append(const Op &op);
@@ -97,7 +99,7 @@ public:
   Program &program() { return program_; }
 
 private:
-  Op makeUnguarded(Opcode code, Pipe pipe, Flow flow) const;
+  Op makeUnguarded(Opcode code, Flow flow) const;
   bool decodeInstruction();
   bool checkedRegister(const ptx::Operand &operand, Type type, bool exact, uint32_t &out);
   bool symbolAddress(const ptx::Operand &operand, uint32_t &out, uint8_t bytes);
@@ -135,10 +137,16 @@ void addMoveDecoders(DecodeTable &table);
 void addMemoryDecoders(DecodeTable &table);
 void addAtomicDecoders(DecodeTable &table);
 void addAsyncDecoders(DecodeTable &table);
+void addMbarrierDecoders(DecodeTable &table);
 void addWarpDecoders(DecodeTable &table);
 void addMatrixDecoders(DecodeTable &table);
 void addControlDecoders(DecodeTable &table);
 void addBarrierDecoders(DecodeTable &table);
+/// Opcodes that are refused by name, with the reason and what to do instead.
+void addRefusedDecoders(DecodeTable &table);
+
+/// Every opcode that is known, refused ones included: a test compares them with what the tests mention.
+std::vector<std::string_view> knownOpcodes();
 
 /// Number of a special register ("%tid.x"); false when there is none of that name.
 bool specialRegister(std::string_view name, uint8_t &number);

@@ -26,6 +26,8 @@ bool compatible(Type reg, Type type) {
 bool Decoder::checkedRegister(const ptx::Operand &operand, Type type, bool exact, uint32_t &out) {
   const VirtualRegister &reg = registers_[operand.index];
   unsigned want = ptx::sizeOf(type);
+  if (!operand.text.empty())
+    return error(fmt::format("the part '{}' of register '{}' is not possible here", operand.text, reg.name));
   if (type == Type::Pred) {
     if (reg.type != Type::Pred)
       return error(fmt::format("'{}' is not a predicate", reg.name));
@@ -62,7 +64,7 @@ bool Decoder::symbolAddress(const ptx::Operand &operand, uint32_t &out, uint8_t 
   } else if (function_.kernel && operand.scope == VariableScope::Parameter) {
     address = kernelParameterOffset_[operand.index] + operand.value; // in param space; cvta.param makes it generic
   } else {
-    Op op = makeUnguarded(Opcode::MovFrame, Pipe::Alu, Flow::Compute);
+    Op op = makeUnguarded(Opcode::MovFrame, Flow::Compute);
     op.registerBytes = bytes;
     op.imm = static_cast<int64_t>(frameOffset(operand) + operand.value);
     out = op.dst = temporary(bytes == 8 ? Type::B64 : Type::B32, "address");
@@ -105,11 +107,9 @@ bool Decoder::source(const ptx::Operand &operand, Type type, uint32_t &out) {
       return error(fmt::format("a floating-point number cannot be {}", ptx::toString(type)));
     return true;
   case OperandKind::Special: {
-    Op op = makeUnguarded(Opcode::MovSpecial, Pipe::Alu, Flow::Compute);
-    if (!specialRegister(operand.text, op.variant))
-      return error(fmt::format("special register '{}' is not known", operand.text));
-    if (size < 2 || size > 8)
-      return error(fmt::format("special register '{}' does not fit {}", operand.text, ptx::toString(type)));
+    Op op = makeUnguarded(Opcode::MovSpecial, Flow::Compute);
+    if (!special(operand.text, size, op.variant))
+      return false;
     op.registerBytes = static_cast<uint8_t>(size);
     out = op.dst = temporary(type, std::string(operand.text));
     return append(op);
@@ -194,6 +194,8 @@ bool Decoder::address(const ptx::Operand &operand, Op &op, uint32_t &reg) {
   if (operand.kind != OperandKind::Address)
     return error("an address in brackets is needed here");
   const ptx::Operand &base = operand.elements[0];
+  // Offsets wrap: they come from the text, and a sum of two may exceed 64 bits.
+  auto add = [&](uint64_t offset) { op.imm = static_cast<int64_t>(static_cast<uint64_t>(op.imm) + offset); };
   op.imm = static_cast<int64_t>(operand.value);
   reg = constant(8, 0);
   if (base.kind == OperandKind::Register) {
@@ -209,7 +211,7 @@ bool Decoder::address(const ptx::Operand &operand, Op &op, uint32_t &reg) {
     return true;
   }
   if (base.kind == OperandKind::Integer) {
-    op.imm += static_cast<int64_t>(base.value);
+    add(base.value);
     return true;
   }
   if (base.kind != OperandKind::Variable)
@@ -228,15 +230,15 @@ bool Decoder::address(const ptx::Operand &operand, Op &op, uint32_t &reg) {
   if (!matches)
     return error(
         fmt::format("the variable is in .{}, the access is to .{}", ptx::toString(space), ptx::toString(op.space)));
-  op.imm += static_cast<int64_t>(base.value);
+  add(base.value);
   if (base.scope == VariableScope::Module) {
-    op.imm += static_cast<int64_t>(layout_.variableAddress[base.index]);
+    add(layout_.variableAddress[base.index]);
   } else if (space == Space::Shared) {
-    op.imm += static_cast<int64_t>(sharedOffsets_[base.index]);
+    add(sharedOffsets_[base.index]);
   } else if (kernelParameter) {
-    op.imm += kernelParameterOffset_[base.index];
+    add(kernelParameterOffset_[base.index]);
   } else {
-    op.imm += frameOffset(base);
+    add(frameOffset(base));
     op.space = Space::Local; // .param variables of a body live in the local frame
     op.flags |= FrameBase;
   }

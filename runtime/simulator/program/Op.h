@@ -158,6 +158,9 @@ enum class Opcode : uint16_t {
   MbarCompleteTx,
   MbarPendingCount,
   CpAsyncMbarArrive,
+  // wmma (wmma.mma is Mma).
+  WmmaLoad,
+  WmmaStore,
 };
 
 enum class Rounding : uint8_t { None, RN, RZ, RM, RP, RNA, RNI, RZI, RMI, RPI, RS };
@@ -225,6 +228,7 @@ struct alignas(64) Op {
   const Op *target = nullptr;    ///< branch, or op after a guarded skip
   Opcode code = Opcode::Nop;
   Type type = Type::None, type2 = Type::None;
+  Type type3 = Type::None; ///< mma: of C (type: of A, type2: of D)
   Rounding rounding = Rounding::None;
   Compare compare = Compare::EQ;
   BoolOp boolOp = BoolOp::None;
@@ -235,7 +239,6 @@ struct alignas(64) Op {
   uint8_t sourceBytes = 0;   ///< width of the source registers
   uint8_t variant = 0;       ///< kind within the opcode: shfl mode, vote mode, atomic operation, mma shape …
   Flow flow = Flow::Handler;
-  Pipe pipe = Pipe::Other;
   Order order = Order::Weak; ///< accesses, atomics, fences, mbarrier operations
   Scope scope = Scope::Device;
   uint8_t extResults = 0, extSources = 0;

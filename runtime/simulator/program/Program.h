@@ -56,6 +56,8 @@ struct DecodedFunction {
   uint32_t localBytes = 0;            ///< .local and .param variables of one activation
   uint32_t registerPressure = 0;      ///< peak of live 32-bit registers
   std::vector<uint32_t> callees;
+  bool callsIndirectly = false;                        ///< then `callees` are all functions that it might be
+  size_t branchTableEntries = 0;                       ///< of all tables
   uint32_t firstInstruction = 0, instructionCount = 0; ///< in Program::instructions
 };
 
@@ -80,6 +82,7 @@ struct DecodedKernel {
 struct Program {
   unsigned major = 0, minor = 0;
   std::string target;
+  std::vector<std::string> warnings;
   unsigned smVersion = 80;
   std::vector<DecodedFunction> functions;
   std::vector<DecodedKernel> kernels;

@@ -64,10 +64,10 @@ Status placeRegisters(DecodedFunction &function, const std::vector<VirtualRegist
                       const ConstantPool &pool) {
   std::vector<BasicBlock> blocks = basicBlocks(function);
   size_t words = (registers.size() + 63) / 64;
-  std::vector<Bits> in(blocks.size(), Bits(words)), out = in, use = in, kill = in;
-  if (words * blocks.size() > (size_t(1) << 26))
+  if (words * blocks.size() > (size_t(1) << 24))
     return Status(Code::CompileError,
                   fmt::format("function '{}' has too many registers and blocks to analyse", function.name));
+  std::vector<Bits> in(blocks.size(), Bits(words)), out = in, use = in, kill = in;
   for (size_t b = 0; b < blocks.size(); ++b)
     for (uint32_t i = blocks[b].first; i < blocks[b].end; ++i) {
       const Op &op = function.ops[i];

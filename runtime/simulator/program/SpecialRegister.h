@@ -8,15 +8,19 @@
   X("%tid.x", TidX) \
   X("%tid.y", TidY) \
   X("%tid.z", TidZ) \
+  X("%tid.w", TidW) \
   X("%ntid.x", NtidX) \
   X("%ntid.y", NtidY) \
   X("%ntid.z", NtidZ) \
+  X("%ntid.w", NtidW) \
   X("%ctaid.x", CtaidX) \
   X("%ctaid.y", CtaidY) \
   X("%ctaid.z", CtaidZ) \
+  X("%ctaid.w", CtaidW) \
   X("%nctaid.x", NctaidX) \
   X("%nctaid.y", NctaidY) \
   X("%nctaid.z", NctaidZ) \
+  X("%nctaid.w", NctaidW) \
   X("%laneid", LaneId) \
   X("%warpid", WarpId) \
   X("%nwarpid", NwarpId) \
@@ -56,7 +60,6 @@
   X("%nclusterid.x", NclusteridX) \
   X("%nclusterid.y", NclusteridY) \
   X("%nclusterid.z", NclusteridZ) \
-  X("%is_explicit_cluster", IsExplicitCluster) \
   X("%pm0", Pm0) \
   X("%pm1", Pm1) \
   X("%pm2", Pm2) \
@@ -65,7 +68,11 @@
   X("%pm5", Pm5) \
   X("%pm6", Pm6) \
   X("%pm7", Pm7) \
-  X("%current_graph_exec", GraphExec)
+  X("%current_graph_exec", GraphExec) \
+  X("%envreg1", WorkspaceHigh) \
+  X("%envreg2", WorkspaceLow) \
+  X("%envreg", EnvironmentRegister) \
+  X("%pm64", Pm64)
 // clang-format on
 
 namespace tessera::sim::program {

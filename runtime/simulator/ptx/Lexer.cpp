@@ -84,6 +84,10 @@ private:
       while (isWord(peek()))
         ++at_;
       token.kind = TokenKind::Identifier;
+      if (source_.substr(start, at_ - start) == "WARP_SZ") { // the one constant that PTX predefines
+        token.kind = TokenKind::Integer;
+        token.value = 32;
+      }
     } else if (c == '.' && isWord(peek(1))) {
       ++at_;
       while (isWord(peek()) || (peek() == ':' && peek(1) == ':' && isWord(peek(2))))

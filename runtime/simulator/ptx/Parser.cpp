@@ -94,6 +94,7 @@ bool Parser::header() {
   if (!acceptDotted(".target"))
     return failExpected("'.target' after '.version'");
   std::string_view name;
+  tree_.targetLine = peek().line;
   if (!expectName(name, "the name of a target"))
     return false;
   tree_.target = std::string(name);

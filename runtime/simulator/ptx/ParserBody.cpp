@@ -8,6 +8,7 @@ namespace tessera::sim::ptx {
 namespace {
 constexpr uint64_t largestRegisterCount = 1 << 20;
 constexpr size_t mostRegisters = 1 << 20;
+constexpr unsigned deepestScope = 256;
 } // namespace
 
 bool Parser::declare(std::string_view name, LocalSymbol symbol, uint32_t line) {
@@ -29,7 +30,8 @@ bool Parser::body(Function &function) {
       inner.parent = static_cast<int>(scope_);
       scope_ = static_cast<uint32_t>(scopes_.size());
       scopes_.push_back(std::move(inner));
-      ++open;
+      if (++open > deepestScope)
+        return failHere("the braces are nested too deeply");
     } else if (accept("}")) {
       if (--open)
         scope_ = static_cast<uint32_t>(scopes_[scope_].parent);
@@ -215,7 +217,10 @@ bool Parser::operand(Function &function, Operand &out, bool inCall) {
   if (accept("!")) {
     if (!operand(function, out, false))
       return false;
-    out.negated = !out.negated;
+    if (out.kind == OperandKind::Integer)
+      out.value = out.value == 0; // of a constant: the operator of expressions
+    else
+      out.negated = !out.negated;
     return true;
   }
   if (token.is("{") || (inCall && token.is("("))) {
@@ -299,6 +304,8 @@ bool Parser::identifierOperand(Function &function, Operand &out) {
         return failHere(fmt::format("'{}' has no component '{}'", token.text, peek().text));
       take();
       out.index = symbol.index + static_cast<uint32_t>(component);
+    } else if (symbol.isRegister && peek().kind == TokenKind::Dotted) {
+      out.text = take().text; // a byte or half of it; the decoder knows where that is possible
     }
   } else if (token.text.front() == '%') {
     out.kind = OperandKind::Special;

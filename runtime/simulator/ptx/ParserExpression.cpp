@@ -140,7 +140,8 @@ bool Parser::unary(Constant &out) {
     return failExpected("an integer");
   const Token &token = take();
   out.value = token.value;
-  out.isUnsigned = token.text.back() == 'U' || token.value > static_cast<uint64_t>(INT64_MAX);
+  out.isUnsigned =
+      token.text.back() == 'U' || token.text.back() == 'u' || token.value > static_cast<uint64_t>(INT64_MAX);
   return true;
 }
 

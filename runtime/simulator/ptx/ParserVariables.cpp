@@ -36,6 +36,8 @@ bool Parser::variableDeclaration(Space space, bool external, std::vector<Variabl
       vector = static_cast<unsigned>(token.text[2] - '0');
     } else if (auto parsed = parseType(token.text); parsed && *parsed != Type::Pred) {
       type = *parsed;
+    } else if (token.text == ".texref" || token.text == ".samplerref" || token.text == ".surfref") {
+      return fail(token.line, fmt::format("'{}' is not supported: textures and surfaces are not modelled", token.text));
     } else {
       return fail(token.line, fmt::format("'{}' is not a type or attribute of a variable", token.text));
     }
@@ -180,14 +182,16 @@ bool Parser::initializerElement(Variable &variable, Type type, uint64_t offset) 
     return true;
   }
   bool masked = peek().kind == TokenKind::Integer && peek(1).is("(");
-  if (!masked && startsExpression()) {
+  if (!masked && (startsExpression() || peek().is("!"))) {
     Constant value;
     uint32_t line = peek().line;
     if (!expression(value))
       return false;
     if (type == Type::F32 || type == Type::F64)
       return fail(line, "a floating-point variable needs a floating-point initial value");
-    put(&value.value);
+    bool extends = !value.isUnsigned && static_cast<int64_t>(value.value) < 0;
+    const uint64_t bits[2] = {value.value, extends ? ~uint64_t(0) : 0}; // as many as .b128 takes
+    put(bits);
     return true;
   }
   Relocation relocation;
@@ -218,7 +222,8 @@ bool Parser::initializerElement(Variable &variable, Type type, uint64_t offset) 
     Constant value;
     if (!expression(value))
       return false;
-    relocation.addend += static_cast<int64_t>(minus ? 0 - value.value : value.value);
+    uint64_t more = minus ? 0 - value.value : value.value;
+    relocation.addend = static_cast<int64_t>(static_cast<uint64_t>(relocation.addend) + more); // wraps
     return true;
   };
   if (!addend())

@@ -70,7 +70,7 @@ struct Operand {
   VariableScope scope = VariableScope::Module;
   uint32_t index = none;
   uint64_t value = 0;
-  std::string_view text; ///< into the source
+  std::string_view text; ///< into the source; of a register: the part of it that is meant (".b0"), if any
   std::vector<Operand> elements;
 };
 
@@ -109,6 +109,7 @@ struct Function {
 struct SyntaxTree {
   unsigned major = 0, minor = 0;
   std::string target;
+  uint32_t targetLine = 0;
   std::vector<Variable> variables; ///< module level
   std::vector<Function> functions; ///< a declaration and its definition are one entry
 };

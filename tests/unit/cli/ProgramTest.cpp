@@ -61,6 +61,8 @@ TEST(Program, ExplainSaysWhatIsChosenAndWhy) {
   EXPECT_EQ(report["problem"]["mask"]["align"], "bottom-right");
   EXPECT_FALSE(report["schedule_reason"].get<std::string>().empty());
   EXPECT_LE(report["shared_bytes"].get<int>(), 99 * 1024);
+  EXPECT_GT(report["least"]["flops"].get<double>(), 0);
+  EXPECT_GE(report["least"]["flops_in_tiles"].get<double>(), report["least"]["flops"].get<double>());
   // A schedule given back is the schedule explained.
   const std::string schedule = report["schedule"];
   const Ran again = runTessera("explain --target sm_86 --head-dim 256 --causal bottom-right --schedule " + schedule);

@@ -105,7 +105,7 @@ TEST_F(SimulatorLaunch, ClustersNeedHopper) {
   EXPECT_EQ(cuLaunchKernelEx(&config, function, nullptr, nullptr), CUDA_ERROR_INVALID_CLUSTER_SIZE);
   attribute.value.clusterDim = {1, 1, 1};
   EXPECT_EQ(cuLaunchKernelEx(&config, function, nullptr, nullptr), CUDA_SUCCESS);
-  attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
   EXPECT_EQ(cuLaunchKernelEx(&config, function, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
   config.attrs = nullptr;
   EXPECT_EQ(cuLaunchKernelEx(&config, function, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);

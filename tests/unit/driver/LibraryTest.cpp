@@ -71,4 +71,30 @@ TEST_F(SimulatorLibrary, FactsAndErrors) {
             CUDA_ERROR_FILE_NOT_FOUND);
 }
 
+TEST_F(SimulatorLibrary, NeedsNoContextUntilItsCodeIsUsed) {
+  ASSERT_EQ(cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
+  CUlibrary library = nullptr;
+  ASSERT_EQ(cuLibraryLoadData(&library, Saxpy, nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+  CUkernel kernels[8] = {};
+  EXPECT_EQ(cuLibraryEnumerateKernels(kernels, 8, library), CUDA_ERROR_INVALID_CONTEXT);
+  ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+  unsigned count = 0;
+  ASSERT_EQ(cuLibraryGetKernelCount(&count, library), CUDA_SUCCESS);
+  ASSERT_EQ(cuLibraryEnumerateKernels(kernels, 8, library), CUDA_SUCCESS);
+  for (unsigned i = 0; i < 8; ++i)
+    EXPECT_EQ(kernels[i] != nullptr, i < count);
+  const char *name = nullptr;
+  EXPECT_EQ(cuKernelGetName(&name, kernels[0]), CUDA_SUCCESS);
+  CUkernel byName = nullptr;
+  EXPECT_EQ(cuLibraryGetKernel(&byName, library, name), CUDA_SUCCESS);
+  EXPECT_EQ(byName, kernels[0]);
+  CUdeviceptr managed = 0;
+  size_t bytes = 0;
+  EXPECT_EQ(cuLibraryGetManaged(&managed, &bytes, library, "counter"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(cuKernelSetCacheConfig(kernels[0], CU_FUNC_CACHE_PREFER_L1, device), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(cuLibraryUnload(library), CUDA_SUCCESS);
+  EXPECT_EQ(cuLibraryUnload(library), CUDA_ERROR_INVALID_HANDLE);
+}
+
 } // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 
 using namespace tessera::test;
@@ -20,11 +21,10 @@ protected:
 
 TEST_F(SimulatorModule, MachineCodeIsForNoSimulator) {
   CUmodule module = bogus<CUmodule>();
-  for (const char *image : {"\x7f"
-                            "ELF",
-                            "\x50\xed\x55\xba", "\xb1\x43\x62\x46"})
-    EXPECT_EQ(cuModuleLoadData(&module, image), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  EXPECT_EQ(cuModuleLoadFatBinary(&module, "\x50\xed\x55\xba"), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  for (auto load : {&cuModuleLoadData, &cuModuleLoadFatBinary})
+    EXPECT_EQ(load(&module, "\x7f"
+                            "ELF"),
+              CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
 TEST_F(SimulatorModule, MalformedTextIsInvalidPtx) {
@@ -191,6 +191,50 @@ TEST_F(SimulatorModule, OccupancyCountsBlocks) {
   EXPECT_EQ(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function, 2, 128), CUDA_SUCCESS);
   EXPECT_EQ(bytes, 81u * 1024);
   EXPECT_EQ(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function, 33, 32), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(SimulatorModule, NewerPtxIsTriedAndTheLogSaysSo) {
+  std::string text = Minimal;
+  text.replace(text.find("8.0"), 3, "99.9");
+  CUmodule module = nullptr;
+  char info[512] = "";
+  CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {info, reinterpret_cast<void *>(sizeof(info))};
+  EXPECT_EQ(cuModuleLoadDataEx(&module, text.c_str(), 2, options, values), CUDA_SUCCESS);
+  EXPECT_NE(std::string(info).find("warning"), std::string::npos) << info;
+  EXPECT_NE(std::string(info).find("99.9"), std::string::npos) << info;
+}
+
+TEST_F(SimulatorModule, JitOptionsAnswerAndBind) {
+  CUmodule module = nullptr;
+  std::string text = manyRegisters(150);
+  CUjit_option options[] = {CU_JIT_WALL_TIME, CU_JIT_MAX_REGISTERS, CU_JIT_TARGET, CU_JIT_GENERATE_LINE_INFO};
+  void *values[] = {nullptr, reinterpret_cast<void *>(64), reinterpret_cast<void *>(CU_TARGET_COMPUTE_80),
+                    reinterpret_cast<void *>(1)};
+  ASSERT_EQ(cuModuleLoadDataEx(&module, text.c_str(), 4, options, values), CUDA_SUCCESS);
+  float milliseconds = 0;
+  std::memcpy(&milliseconds, &values[0], sizeof(milliseconds));
+  EXPECT_GT(milliseconds, 0);
+  CUfunction function = nullptr;
+  ASSERT_EQ(cuModuleGetFunction(&function, module, "many"), CUDA_SUCCESS);
+  EXPECT_EQ(attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS), 64);
+  EXPECT_EQ(attribute(function, CU_FUNC_ATTRIBUTE_PTX_VERSION), 80);
+  values[2] = reinterpret_cast<void *>(CU_TARGET_COMPUTE_90);
+  EXPECT_EQ(cuModuleLoadDataEx(&module, Minimal, 4, options, values), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  options[2] = CU_JIT_GLOBAL_SYMBOL_NAMES;
+  EXPECT_EQ(cuModuleLoadDataEx(&module, Minimal, 4, options, values), CUDA_ERROR_NOT_SUPPORTED);
+  options[2] = CUjit_option(1000);
+  EXPECT_EQ(cuModuleLoadDataEx(&module, Minimal, 4, options, values), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(SimulatorModule, FunctionsAreLoadedWhateverTheModeIsCalled) {
+  CUfunction function = kernel(Minimal, "nothing");
+  CUfunctionLoadingState loading = CU_FUNCTION_LOADING_STATE_UNLOADED;
+  EXPECT_EQ(cuFuncIsLoaded(&loading, function), CUDA_SUCCESS);
+  EXPECT_EQ(loading, CU_FUNCTION_LOADING_STATE_LOADED);
+  EXPECT_EQ(cuFuncLoad(function), CUDA_SUCCESS);
+  EXPECT_EQ(cuFuncLoad(bogus<CUfunction>()), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuFuncIsLoaded(nullptr, function), CUDA_ERROR_INVALID_VALUE);
 }
 
 } // namespace

@@ -12,7 +12,7 @@ class SimulatorPrivateApi : public Simulator {};
 TEST_F(SimulatorPrivateApi, OptionsComeBack) {
   auto wanted = nlohmann::json::parse(
       R"({"checks": false, "races": false, "counters": false, "schedule": "random", "mma": "stress", "seed": 18446744073709551615,
-    "threads": 3, "max_findings": 5, "instruction_limit": 1000, "print": false, "fail_on_findings": false, "sticky": false})");
+    "threads": 3, "max_findings": 5, "instruction_limit": 1000, "clock_mhz": 1200.5, "print": false, "fail_on_findings": false, "sticky": false})");
   ASSERT_EQ(tessera_sim_configure(wanted.dump().c_str()), 0) << tessera_sim_last_error();
   auto options = nlohmann::json::parse(tessera_sim_options());
   for (const auto &[key, value] : wanted.items())
@@ -29,7 +29,9 @@ TEST_F(SimulatorPrivateApi, WrongOptionsChangeNothingAndSayWhy) {
                                 {"{\"checks\": 1}", "\"checks\" is 1"},
                                 {"{\"seed\": 7, \"chekcs\": true}", "no option \"chekcs\""},
                                 {"{\"mma\": \"fast\"}", "\"hardware\", \"exact\", \"stress\""},
-                                {"{\"schedule\": 3}", "\"latest\""},
+                                {"{\"schedule\": 3}", "\"late\""},
+                                {"{\"schedule\": \"latest\"}", "\"late\""},
+                                {"{\"clock_mhz\": -1}", "megahertz"},
                                 {"{\"threads\": -1}", "integer from 0"},
                                 {"{\"threads\": 5000000000}", "4294967295"},
                                 {"{\"devices\": \"a100\"}", "list"},
@@ -51,6 +53,16 @@ TEST_F(SimulatorPrivateApi, DevicesCanBeAdded) {
   ASSERT_EQ(cuDeviceGetName(first, sizeof(first), before), CUDA_SUCCESS);
   ASSERT_EQ(cuDeviceGetName(second, sizeof(second), before + 1), CUDA_SUCCESS);
   EXPECT_STREQ(first, second);
+}
+
+TEST_F(SimulatorPrivateApi, ProfilesAreListedAndEachCanBeADevice) {
+  auto profiles = nlohmann::json::parse(tessera_sim_profiles());
+  EXPECT_GE(profiles.size(), 7u);
+  EXPECT_EQ(profiles[0], "a100");
+  for (const auto &name : profiles) {
+    int ordinal = -1;
+    EXPECT_EQ(tessera_sim_find_device(name.get<std::string>().c_str(), &ordinal), 0) << name;
+  }
 }
 
 TEST_F(SimulatorPrivateApi, NullsAreRefused) {

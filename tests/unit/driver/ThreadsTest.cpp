@@ -102,4 +102,48 @@ TEST_F(SimulatorThreads, DestroyingWhileOthersCallIsAnErrorNotACrash) {
     thread.join();
 }
 
+TEST_F(SimulatorThreads, GraphsPoolsAndHostMemoryWhileTheContextIsReset) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!stop) { // any call may find its context or its handles gone; none may hang or crash
+        (void)cuCtxSetCurrent(context);
+        CUmodule module = nullptr;
+        CUfunction function = nullptr;
+        CUstream own = nullptr;
+        CUgraph graph = nullptr;
+        CUgraphExec executable = nullptr;
+        CUdeviceptr memory = 0;
+        void *pinned = nullptr;
+        (void)cuModuleLoadData(&module, Minimal);
+        (void)cuModuleGetFunction(&function, module, "nothing");
+        (void)cuStreamCreate(&own, CU_STREAM_NON_BLOCKING);
+        (void)cuMemAllocHost(&pinned, 64);
+        (void)cuMemAllocAsync(&memory, 64, own);
+        (void)cuStreamBeginCapture(own, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+        (void)cuMemsetD8Async(memory, 1, 64, own);
+        (void)cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, own, nullptr, nullptr);
+        (void)cuStreamEndCapture(own, &graph);
+        if (cuGraphInstantiate(&executable, graph, 0) == CUDA_SUCCESS)
+          (void)cuGraphLaunch(executable, own);
+        (void)cuStreamSynchronize(own);
+        (void)cuGraphExecDestroy(executable);
+        (void)cuGraphDestroy(graph);
+        (void)cuMemFreeAsync(memory, own);
+        (void)cuMemFreeHost(pinned);
+        (void)cuStreamDestroy(own);
+      }
+    });
+  }
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    EXPECT_EQ(cuDevicePrimaryCtxReset(device), CUDA_SUCCESS);
+  }
+  stop = true;
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(cuMemFree(allocate(16)), CUDA_SUCCESS) << "the context works on";
+}
+
 } // namespace

@@ -97,7 +97,7 @@ TEST(SimulatorFloat, MinMaxAbsNegSigns) {
   expectResults("max.NaN.f32 %d, %a, %b;", "4:44", {{{qnan, one}, nan32}, {{one, f32(2.0f)}, f32(2.0f)}});
   expectResults("max.ftz.f32 %d, %a, %b;", "4:44", {{{subnormal, 0x80000000}, 0}});
   expectResults("min.xorsign.abs.f32 %d, %a, %b;", "4:44",
-                {{{f32(-2.0f), f32(3.0f)}, f32(-2.0f)}, {{f32(-2.0f), f32(-1.0f)}, one}});
+                {{{f32(-2.0f), f32(3.0f)}, f32(-2.0f)}, {{f32(-2.0f), f32(-1.0f)}, one}}, "sm_86");
   expectResults("min.f64 %d, %a, %b;", "8:88", {{{f64(-1.0), f64(2.0)}, f64(-1.0)}});
   expectResults("abs.f32 %d, %a;", "4:4", {{{f32(-3.0f)}, f32(3.0f)}});
   expectResults("neg.ftz.f32 %d, %a;", "4:4", {{{subnormal}, 0x80000000}});

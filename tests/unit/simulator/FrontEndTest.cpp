@@ -45,7 +45,7 @@ TEST(SimulatorFrontEnd, UnknownOpcodesAndQualifiersAreNamedWithTheirLine) {
   expectError("add.u31 %r1, %r2, %r3;", "'add' needs a type");
   expectError("mul.u32 %r1, %r2, %r3;", ".lo, .hi or .wide");
   expectError("ld.global.v3.u32 {%r1,%r2,%r3}, [%d1];", "destinations");
-  expectError("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r1}, {%f1};", "shape");
+  expectError("mma.sync.aligned.m8n8k5.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r1}, {%f1};", "shape");
   std::string error = instructionError("add.u32.fast %r1, %r2, %r3;");
   EXPECT_NE(error.find("line 13"), std::string::npos) << error;
   EXPECT_NE(error.find("add.u32.fast %r1, %r2, %r3"), std::string::npos) << error;

@@ -1,4 +1,11 @@
-// Kernels for NVRTC whose results the test works out on the host. CudaFunctions.inc comes before.
+// Functions that the host computes too, conversions of floats, a tiled product and printf.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+
+#define FN __device__ __noinline__
+#include "tests/unit/simulator/cuda/Functions.inc"
+
 
 extern "C" __global__ void functions(unsigned *u, long long *l, float *f, double *d, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
