@@ -94,8 +94,8 @@ enum class Schedule : uint8_t {
 /// How matrix instructions round (design/ptx-semantics.md, 2.8).
 enum class MmaMode : uint8_t {
   Hardware, ///< align and truncate, as the architecture of the profile does
-  Exact,    ///< sum in double, round once
-  Stress,   ///< order and rounding drawn from Options::seed; ex2, lg2, rcp, rsqrt, tanh perturbed within their bounds
+  Exact,    ///< the exact sum of the exact products, rounded once
+  Stress,   ///< order and rounding drawn from Options::seed; approximations perturbed within their bounds
 };
 
 struct Options {
@@ -105,7 +105,8 @@ struct Options {
   Schedule schedule = Schedule::Late;
   MmaMode mma = MmaMode::Exact;
   uint64_t seed = 0;
-  unsigned threads = 0;          ///< host threads; 0: as many as the machine has. Results do not depend on it.
+  unsigned threads = 0;          ///< host threads; 0: as many as the machine has. Findings do not depend on it, nor
+                                 ///< results, unless blocks race.
   uint32_t maxFindings = 16;     ///< findings of equal kind and instruction are reported once
   uint64_t instructionLimit = 0; ///< warp instructions per warp until a launch counts as hung; 0: none
   double clockMHz = 1000;        ///< scales %globaltimer; clocks count warp instructions of the warp

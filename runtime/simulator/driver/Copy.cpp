@@ -93,7 +93,8 @@ bool dense(const CopyEnd &end, const CopyWork &work) {
 } // namespace
 
 CUDA_MEMCPY3D lineOf(CUdeviceptr to, CUmemorytype toType, CUdeviceptr from, CUmemorytype fromType, size_t bytes) {
-  CUDA_MEMCPY3D shape = {};
+  CUDA_MEMCPY3D shape;
+  std::memset(&shape, 0, sizeof(shape));
   shape.srcMemoryType = fromType;
   shape.srcHost = reinterpret_cast<const void *>(from);
   shape.srcDevice = from;
@@ -106,7 +107,8 @@ CUDA_MEMCPY3D lineOf(CUdeviceptr to, CUmemorytype toType, CUdeviceptr from, CUme
 }
 
 CUDA_MEMCPY3D planeOf(const CUDA_MEMCPY2D &from) {
-  CUDA_MEMCPY3D shape = {};
+  CUDA_MEMCPY3D shape;
+  std::memset(&shape, 0, sizeof(shape));
   shape.srcXInBytes = from.srcXInBytes;
   shape.srcY = from.srcY;
   shape.srcMemoryType = from.srcMemoryType;

@@ -2,6 +2,8 @@
 #include "runtime/simulator/driver/Copy.h"
 #include "runtime/simulator/driver/State.h"
 
+#include <cstring>
+
 using namespace tessera::sim::driver;
 
 namespace {
@@ -33,7 +35,8 @@ CUresult blocking(const CUDA_MEMCPY3D &shape) {
 }
 
 CUDA_MEMCPY3D fromPeer(const CUDA_MEMCPY3D_PEER &peer) {
-  CUDA_MEMCPY3D shape = {};
+  CUDA_MEMCPY3D shape;
+  std::memset(&shape, 0, sizeof(shape));
   shape.srcXInBytes = peer.srcXInBytes;
   shape.srcY = peer.srcY;
   shape.srcZ = peer.srcZ;

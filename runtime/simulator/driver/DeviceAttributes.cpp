@@ -21,7 +21,7 @@ unsigned busBits(std::string_view profile) {
 /// Memory transfers twice per clock.
 int memoryKiloHertz(const DeviceProfile &profile) {
   unsigned bits = busBits(profile.name);
-  return bits ? int(profile.rates.memoryGBps * 1e6 / (bits / 8 * 2)) : 0;
+  return bits ? int(profile.rates.memoryGBps * 1e6 / (bits / 8.0 * 2)) : 0;
 }
 
 } // namespace

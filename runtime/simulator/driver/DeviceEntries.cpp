@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -27,6 +27,34 @@ CUuuid uuidOf(const Device &device) {
 
 /// Devices are on a bus of their own, in the order of their ordinals.
 std::string busIdOf(const Device &device) { return fmt::format("0000:00:{:02X}.0", device.ordinal); }
+
+struct BusId {
+  unsigned domain = 0, bus = 0, device = 0, function = 0;
+};
+
+/// [domain:]bus:device[.function], in hexadecimal.
+std::optional<BusId> parseBusId(std::string_view text) {
+  unsigned parts[3] = {}, count = 0, function = 0;
+  auto number = [&](unsigned *value) {
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, 16);
+    text.remove_prefix(size_t(end - text.data()));
+    return error == std::errc();
+  };
+  do {
+    if (count)
+      text.remove_prefix(1);
+    if (!number(&parts[count++]))
+      return std::nullopt;
+  } while (count < 3 && text.starts_with(':'));
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    if (!number(&function))
+      return std::nullopt;
+  }
+  if (count < 2 || !text.empty())
+    return std::nullopt;
+  return BusId{count == 3 ? parts[0] : 0, parts[count - 2], parts[count - 1], function};
+}
 
 } // namespace
 
@@ -134,16 +162,12 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *ordinal, const char *text) {
   return initialised([&]() -> CUresult {
     if (!ordinal || !text)
       return CUDA_ERROR_INVALID_VALUE;
-    unsigned domain = 0, bus = 0, device = 0, function = 0;
-    // [domain:]bus:device[.function], in hexadecimal
-    if (std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3) {
-      domain = 0;
-      if (std::sscanf(text, "%x:%x.%x", &bus, &device, &function) < 2)
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (domain || bus || function || device > INT32_MAX || !findDevice(int(device)))
+    std::optional<BusId> id = parseBusId(text);
+    if (!id)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (id->domain || id->bus || id->function || id->device > INT32_MAX || !findDevice(int(id->device)))
       return CUDA_ERROR_INVALID_DEVICE;
-    *ordinal = int(device);
+    *ordinal = int(id->device);
     return CUDA_SUCCESS;
   });
 }

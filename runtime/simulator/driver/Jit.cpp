@@ -94,7 +94,7 @@ void JitOptions::finish(const std::string &info, const std::string &error) {
     return;
   float milliseconds = std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - begin_).count();
   *wallTime_ = nullptr;
-  std::memcpy(wallTime_, &milliseconds, sizeof(milliseconds));
+  std::memcpy(static_cast<void *>(wallTime_), &milliseconds, sizeof(milliseconds));
 }
 
 CUresult loadModule(const std::shared_ptr<Context> &context, const void *image, size_t available, JitOptions options,

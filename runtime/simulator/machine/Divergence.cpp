@@ -16,8 +16,13 @@ constexpr uint32_t fairTicks = 4096;
 /// A warp that polls waits for others: its turn is short.
 constexpr uint64_t pollsPerTurn = 32;
 
-/// Counts a loop's turn; true when others should have one.
-bool hadTurn(Warp &w) { return ++w.joinTicks >= fairTicks || w.polling.count - w.polling.countAtTurn >= pollsPerTurn; }
+/// Counts a loop's turn; true when others should have one, or when the limit of instructions ends the launch: a long
+/// loop passes it long before its turn is over.
+bool hadTurn(Warp &w) {
+  uint64_t limit = w.block->launch->options->instructionLimit;
+  return ++w.joinTicks >= fairTicks || w.polling.count - w.polling.countAtTurn >= pollsPerTurn ||
+         (limit && w.instructions > limit);
+}
 
 void activate(Warp &w, size_t index) {
   Split &s = w.splits[index];
@@ -312,11 +317,10 @@ const Op *runJoin(Warp &w, const Op &op) {
         return pick(w, w.splits.size());
     return &op + 1;
   }
+  // The other parts come next, but not before other warps and the limit of instructions had their turn: parts that go
+  // round in loops would hand over to each other for ever.
   w.joinTicks = 0;
-  for (Split &s : w.splits)
-    s.gaveWay = false;
-  if (const Op *next = pick(w, w.current))
-    return next;
+  w.splits[w.current].gaveWay = true;
   w.yielded = true;
   return nullptr;
 }

@@ -175,9 +175,11 @@ void runChecked(Warp &w, const Op *op) {
   InstructionCount *counts = w.counting ? block.counts.data() : nullptr;
   while (op) {
     const Op &o = *op;
-    if (w.budget && !--w.budget) {
-      saveSplit(w, op);
-      return;
+    if (w.budget) {
+      if (--w.budget == 0) {
+        saveSplit(w, op);
+        return;
+      }
     }
     ++w.instructions;
     if (o.guardKind && !guardsItself(o)) {

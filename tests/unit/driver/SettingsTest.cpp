@@ -148,7 +148,10 @@ TEST_F(SimulatorSettings, EveryDeviceAttributeHasAnAnswer) {
   EXPECT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, device), CUDA_SUCCESS);
   EXPECT_EQ(value, 1);
   CUdevprop properties = {};
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations" // old programs call it
   EXPECT_EQ(cuDeviceGetProperties(&properties, device), CUDA_SUCCESS);
+#pragma clang diagnostic pop
   EXPECT_EQ(properties.SIMDWidth, 32);
 }
 

@@ -1,6 +1,7 @@
 // Text that means harm: deep, huge, overflowing. A load answers with an error or a module, soon, in little memory.
 #include "tests/unit/simulator/Harness.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 
@@ -202,5 +203,67 @@ TEST(SimulatorHostile, TruncatedAndMangledText) {
         break;
     }
     load(text);
+  }
+}
+
+TEST(SimulatorHostile, InitialValuesOf128Bits) {
+  Machine machine;
+  machine.load(header() + ".global .b128 a[3] = {-5, 7, !0};\n.visible .entry k() { ret; }\n");
+  ASSERT_NE(machine.module, nullptr);
+  const GlobalInfo *a = machine.module->findGlobal("a");
+  ASSERT_NE(a, nullptr);
+  EXPECT_EQ(machine.download<uint64_t>(a->address, 6), (std::vector<uint64_t>{uint64_t(-5), ~uint64_t(0), 7, 0, 1, 0}));
+}
+
+TEST(SimulatorHostile, PartsOfAWarpThatLoopForEverMeetTheLimitSoon) {
+  Machine machine;
+  std::string work = repeat("add.u32 %r2, %r2, 1;\n", 2000);
+  machine.load(header() +
+               ".visible .entry k()\n{\n.reg .b32 %r<4>; .reg .pred %p;\nmov.u32 %r1, %laneid; mov.u32 %r2, "
+               "0;\nsetp.lt.u32 %p, %r1, 16;\n"
+               "@%p bra SECOND;\nFIRST:\n" +
+               work + "bra FIRST;\nSECOND:\n" + work + "bra SECOND;\n}\n");
+  machine.options.instructionLimit = 10000;
+  auto start = std::chrono::steady_clock::now();
+  LaunchReport report = machine.run({1, 1, 1}, {64, 1, 1}, {});
+  EXPECT_EQ(report.status, LaunchStatus::Timeout);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, FindingKind::Limit);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 2);
+}
+
+TEST(SimulatorHostile, PartsOfAWarpThatLoopLetOtherWarpsGoOn) {
+  Machine machine;
+  // Both halves of warp 0 spin, without a look at memory that would count as polling, until warp 1 has counted down.
+  machine.load(header() +
+               ".shared .align 4 .u32 flag;\n.visible .entry k()\n{\n.reg .b32 %r<4>; .reg .pred %p<3>;\nmov.u32 %r1, "
+               "%tid.x;\nsetp.ne.u32 %p1, %r1, 0; @!%p1 st.shared.u32 [flag], 0;\n"
+               "bar.sync 0;\nsetp.ge.u32 %p1, %r1, 32; @%p1 bra SET;\nsetp.lt.u32 %p1, %r1, 16;\n@%p1 bra SECOND;\n"
+               "FIRST:\natom.shared.or.b32 %r2, [flag], 0; setp.eq.u32 %p2, %r2, 0; @%p2 bra FIRST; bra DONE;\n"
+               "SECOND:\natom.shared.or.b32 %r2, [flag], 0; setp.eq.u32 %p2, %r2, 0; @%p2 bra SECOND; bra DONE;\n"
+               "SET:\natom.shared.or.b32 %r2, [flag], 1;\nDONE:\nret;\n}\n");
+  machine.options.instructionLimit = 10000000;
+  expectClean(machine.run({1, 1, 1}, {64, 1, 1}, {}));
+}
+
+TEST(SimulatorHostile, WmmaByPartOfAWarpTouchesThatPartAlone) {
+  for (bool checks : {true, false}) {
+    Machine machine;
+    machine.options.checks = checks;
+    machine.load(
+        header() +
+        ".visible .entry k(.param .u64 in)\n{\n.reg .b64 %d; .reg .b32 %r<9>; .reg .pred %p;\nld.param.u64 %d, "
+        "[in];\nmov.u32 %r1, %laneid;\nsetp.lt.u32 %p, %r1, 4;\n@!%p bra DONE;\n"
+        "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%d], 16;\n"
+        "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d+1024], {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, "
+        "16;\nDONE:\nret;\n}\n");
+    std::vector<uint32_t> words(512, 7);
+    std::fill(words.begin() + 256, words.end(), 9);
+    uint64_t memory = machine.upload(words);
+    LaunchReport report = machine.run({1, 1, 1}, {32, 1, 1}, {memory});
+    ASSERT_FALSE(report.findings.empty());
+    EXPECT_EQ(report.findings[0].kind, FindingKind::ConvergenceViolation);
+    auto after = machine.download<uint32_t>(memory, 512);
+    EXPECT_EQ(std::count(after.begin() + 256, after.end(), 7u), 32) << "four lanes of eight elements";
   }
 }
