@@ -89,6 +89,8 @@ template <class Word> bool allWritten(const Lanes &lanes) {
   for (unsigned v = 0; v < op.vector; ++v)
     undefined |= w.undef(op.ext[v]).lanes | w.undef(op.ext[v]).computed;
   undefined &= w.active;
+  if (!undefined && plainlyWritten(w, lanes, bytes))
+    return; // and so it stays
   bool simple = !undefined;
   if (simple) {
     uint8_t any = 0;
