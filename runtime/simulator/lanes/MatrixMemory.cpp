@@ -17,13 +17,33 @@ void transpose(const uint16_t *in, uint16_t *out) {
       out[c * 8 + r] = in[r * 8 + c];
 }
 
+/// A generic address must be one of shared memory.
+bool areShared(Warp &w, const Op &op, const Lanes &lanes) {
+  uint32_t elsewhere = w.active & ~lanesIn(w, lanes, Space::Shared);
+  if (!elsewhere)
+    return true;
+  auto lane = static_cast<unsigned>(std::countr_zero(elsewhere));
+  machine::Evidence e;
+  e.kind = FindingKind::OutOfBounds;
+  e.fatal = true;
+  e.lane = lane;
+  e.hasAddress = true;
+  e.address = lanes.address[lane];
+  e.bytes = 16;
+  e.space = ptx::toString(spaceOf(lanes, lane));
+  e.object = "not shared memory";
+  e.message = "a row of a matrix outside shared memory";
+  machine::report(w, op, std::move(e));
+  return false;
+}
+
 /// Addresses of the rows in lanes.data[0 .. 8·matrices); false after a fatal report.
 bool locateRows(Warp &w, const Op &op, Intent intent, Lanes &lanes) {
   if (!machine::checkConverged(w, op))
     return false;
   uint32_t used = op.vector == 4 ? allLanes : (1u << (8 * op.vector)) - 1, saved = w.active;
   w.active = used;
-  bool ok = locate(w, op, 16, intent, lanes);
+  bool ok = locate(w, op, 16, intent, lanes) && areShared(w, op, lanes);
   if (ok && w.counting)
     machine::countShared(w, op, lanes.address, used, 16, w.block->counters.ldmatrix);
   if (ok && w.checks && w.block->races)

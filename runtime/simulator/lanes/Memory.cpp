@@ -19,12 +19,12 @@ using machine::Place;
 }
 
 [[gnu::noinline]] void races(Warp &w, const Op &op, const Lanes &lanes, unsigned bytes, Intent intent,
-                             uint32_t unchanged = 0) {
+                             machine::StoredValue stored = {}) {
   if (!w.block->races)
     return;
   for (Space space : {Space::Shared, Space::Global})
     if (uint32_t in = lanesIn(w, lanes, space))
-      machine::recordAccess(w, op, space, lanes.address, in, bytes, intent, unchanged);
+      machine::recordAccess(w, op, space, lanes.address, in, bytes, intent, stored);
 }
 
 /// Word: unsigned, of the size of the access.
@@ -166,15 +166,18 @@ template <class M, class R, unsigned V> const Op *store(Warp &w, const Op &op) {
   for (unsigned v = 0; v < V; ++v)
     s[v] = w.reg<R>(op.ext[v]);
   if (w.checks) {
-    uint32_t unchanged = 0;
-    for (uint32_t m = w.block->races ? w.active : 0; m; m &= m - 1) {
-      int i = std::countr_zero(m);
+    struct Context {
+      const Lanes *lanes;
+      const R *const *sources;
+    } context{&lanes, s};
+    auto isThere = [](const void *given, unsigned lane) {
+      const auto &c = *static_cast<const Context *>(given);
       M value[V];
       for (unsigned v = 0; v < V; ++v)
-        value[v] = static_cast<M>(s[v][i]);
-      unchanged |= uint32_t(std::memcmp(lanes.data[i], value, bytes) == 0) << i;
-    }
-    races(w, op, lanes, bytes, Intent::Store, unchanged);
+        value[v] = static_cast<M>(c.sources[v][lane]);
+      return std::memcmp(c.lanes->data[lane], value, bytes) == 0;
+    };
+    races(w, op, lanes, bytes, Intent::Store, {isThere, &context});
     checkStore(w, op, lanes, bytes);
   }
   for (uint32_t m = w.active; m; m &= m - 1) {

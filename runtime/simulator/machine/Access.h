@@ -41,11 +41,16 @@ void countGlobal(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t l
 void countShared(Warp &warp, const Op &op, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
                  SharedTraffic &sum);
 
+/// Tells whether a lane's store leaves every byte as it was; asked where it matters only.
+struct StoredValue {
+  bool (*isThere)(const void *context, unsigned lane) = nullptr;
+  const void *context = nullptr;
+};
 /// Accesses of `lanes` by the warp itself (Load, Store, Atomic) in shared or global memory, for the race detector;
-/// Block::races must be set. `unchanged`: lanes whose store leaves every byte as it was. Warps of a block that write
-/// the same value to one place, as those do that hold copies of one result, are not at odds.
+/// Block::races must be set. Warps of a block that store the same value to one place, as those do that hold copies of
+/// one result, are not at odds.
 void recordAccess(Warp &warp, const Op &op, program::Space space, const uint64_t *addresses, uint32_t lanes,
-                  unsigned bytes, Intent intent, uint32_t unchanged = 0);
+                  unsigned bytes, Intent intent, StoredValue stored = {});
 
 /// A look at something that other threads may change.
 inline void notePoll(Warp &warp, const Op &op, uint64_t address) {

@@ -37,7 +37,16 @@ struct Accessor {
   Space space;
   Mark mark;
   bool write;
-  bool unchanged = false; ///< the write leaves the value as it was
+  StoredValue stored = {};
+  unsigned lanesEach = 1; ///< from mark.lane on, that access a cell together
+
+  /// The write leaves the value as it was.
+  bool leavesValue() const {
+    for (unsigned lane = mark.lane; stored.isThere && lane < mark.lane + lanesEach; ++lane)
+      if (!stored.isThere(stored.context, lane))
+        return false;
+    return stored.isThere != nullptr;
+  }
 
   bool knows(const Mark &other) const {
     uint64_t block = blockOf(other);
@@ -121,7 +130,7 @@ void Accessor::guess(uint32_t reader, uint64_t address, Evidence e) const {
 
 void Accessor::visit(CellTable &table, Cell &cell, uint64_t address, unsigned bytes) const {
   bool many = cell.read.flags & Mark::Many;
-  if (conflicts(cell.write) && !(unchanged && !isCopy(cell.write) && blockOf(cell.write) == blockOf(mark)))
+  if (conflicts(cell.write) && !(!isCopy(cell.write) && blockOf(cell.write) == blockOf(mark) && leavesValue()))
     report(cell.write, true, address, bytes);
   if (write) {
     if (many) {
@@ -184,7 +193,7 @@ bool isCompareAndSwap(const Op &op) {
 } // namespace
 
 void recordAccess(Warp &w, const Op &op, Space space, const uint64_t *addresses, uint32_t lanes, unsigned bytes,
-                  Intent intent, uint32_t unchanged) {
+                  Intent intent, StoredValue stored) {
   RaceState &r = *w.block->races;
   bool isShared = space == Space::Shared;
   if (op.order != Order::Weak) {
@@ -195,6 +204,7 @@ void recordAccess(Warp &w, const Op &op, Space space, const uint64_t *addresses,
   const WarpKnowledge &k = r.warps[w.index];
   CellTable &table = isShared ? r.shared : *r.global;
   Accessor accessor{w, op, k, space, markOf(w, op, w.index, k.own[w.index]), intent != Intent::Load};
+  accessor.stored = stored;
   auto visit = [&](Cell &cell, uint64_t address, unsigned size) {
     if (!accessor.repeats(cell))
       accessor.visit(table, cell, address, size);
@@ -203,10 +213,9 @@ void recordAccess(Warp &w, const Op &op, Space space, const uint64_t *addresses,
     // Granule by granule instead of lane by lane.
     accessor.mark.shift = static_cast<uint8_t>(__builtin_ctz(bytes));
     const unsigned lanesEach = granuleBytes / bytes;
+    accessor.lanesEach = lanesEach;
     for (unsigned lane = 0; lane < warpSize; lane += lanesEach) {
-      uint32_t here = ((1u << lanesEach) - 1) << lane;
       accessor.mark.lane = static_cast<uint8_t>(lane);
-      accessor.unchanged = (unchanged & here) == here;
       table.forRange(addresses[lane], granuleBytes, visit);
     }
   } else {
@@ -217,7 +226,6 @@ void recordAccess(Warp &w, const Op &op, Space space, const uint64_t *addresses,
         continue;
       last = addresses[lane];
       accessor.mark.lane = static_cast<uint8_t>(lane);
-      accessor.unchanged = unchanged >> lane & 1;
       table.forRange(last, bytes, visit);
     }
   }

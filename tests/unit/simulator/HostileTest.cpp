@@ -270,3 +270,19 @@ TEST(SimulatorHostile, WmmaByPartOfAWarpTouchesThatPartAlone) {
     EXPECT_EQ(std::count(after.begin() + 256, after.end(), 7u), 32) << "four lanes of eight elements";
   }
 }
+
+TEST(SimulatorHostile, MatrixRowsOutsideSharedMemory) {
+  Machine machine;
+  machine.load(header() + R"(
+.visible .entry k(.param .u64 in) {
+  .reg .b64 %a; .reg .b32 %r<2>;
+  ld.param.u64 %a, [in];
+  ldmatrix.sync.aligned.m8n8.x1.b16 {%r0}, [%a];
+  ret;
+})");
+  ASSERT_NE(machine.module, nullptr);
+  LaunchReport report = machine.run({1, 1, 1}, {32, 1, 1}, {machine.upload(std::vector<uint32_t>(64))});
+  EXPECT_EQ(report.status, LaunchStatus::IllegalAddress);
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_NE(report.findings[0].text.find("outside shared memory"), std::string::npos) << report.findings[0].text;
+}
