@@ -20,7 +20,7 @@ packages=(
   libfmt-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libsodium-dev libcli11-dev libgtest-dev libgmock-dev
   python3 python3-numpy python3-venv
 )
-wheels=('nvidia-nvjitlink==13.0.*' 'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*')
+wheels=('nvidia-nvjitlink==13.0.*' 'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*' 'nvidia-cuda-crt==13.0.*')
 # The parts of CUDA 13 that Tessera uses: types of the driver API, the assembler, and NVRTC as a second opinion in tests.
 cudaParts=(include/cuda.h include/nvJitLink.h include/nvrtc.h libnvJitLink.so.13 libnvrtc.so.13)
 
