@@ -89,7 +89,6 @@ struct Block {
   std::vector<Finding> findings;
   std::map<std::pair<FindingKind, uint32_t>, size_t> known; ///< (kind, instruction) to index in findings
   uint64_t suppressed = 0;
-  uint32_t reported = 0;
   std::string printed;
   Random random;        ///< of Schedule::Random
   uint64_t effects = 0; ///< stores, atomics that change memory, arrivals, exits: what a polling warp may wait for

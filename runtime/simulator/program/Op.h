@@ -191,7 +191,6 @@ enum Flag : uint32_t {
   High = 1 << 13,            ///< dp2a.hi, mma layouts
   Aligned = 1 << 14,         ///< .aligned: the whole warp must be converged
   Uniform = 1 << 15,         ///< bra.uni, call.uni
-  Volatile = 1 << 16,
   Trans = 1 << 17,
   Satfinite = 1 << 18,
   Noftz = 1 << 19,
