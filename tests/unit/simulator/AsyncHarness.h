@@ -10,16 +10,6 @@ namespace tessera::sim::test {
 
 constexpr unsigned randomSchedules = 50;
 
-/// A kernel text with one part changed: `from` must occur once.
-inline std::string mutated(std::string text, std::string_view from, std::string_view to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  EXPECT_EQ(text.find(from, at + 1), std::string::npos) << from << " occurs twice";
-  if (at != std::string::npos)
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 class AsyncKernel : public testing::Test {
 protected:
   /// `body` sees %in (1024 words, word i is i), %out, %thread, %lane, %warp, 4096 bytes of shared memory s and 64 bytes

@@ -6,6 +6,16 @@
 
 namespace tessera::sim::test {
 
+std::string mutated(std::string_view original, std::string_view from, std::string_view to) {
+  std::string text(original);
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  EXPECT_EQ(text.find(from, at + 1), std::string::npos) << from << " occurs twice";
+  if (at != std::string::npos)
+    text.replace(at, from.size(), to);
+  return text;
+}
+
 namespace {
 std::string profileFor(std::string_view target) {
   return target.starts_with("sm_12")   ? "rtx5090"

@@ -73,6 +73,9 @@ inline void expectClean(const LaunchReport &report) {
     ADD_FAILURE() << f.text;
 }
 
+/// A kernel text with one line changed: `from` must occur once.
+std::string mutated(std::string_view text, std::string_view from, std::string_view to);
+
 /// Runs `text` with %a, %b, %c, %e as sources and %d (and %q) as results, once per case, each case in its own lane.
 /// `shape` gives the widths: results ':' sources, '2' '4' '8' bytes or 'p' for a predicate, e.g. "4p:44".
 /// Returns per case the results. `target` above sm_80 runs on a matching device.

@@ -11,16 +11,6 @@ namespace {
 
 constexpr unsigned randomSchedules = 50;
 
-/// A kernel text with one line changed: `from` must occur once.
-std::string mutated(std::string text, std::string_view from, std::string_view to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  EXPECT_EQ(text.find(from, at + 1), std::string::npos) << from << " occurs twice";
-  if (at != std::string::npos)
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 class Race : public testing::Test {
 protected:
   /// `body` sees %in (256 written words), %out, %thread, %block, %lane, %warp, and 1024 bytes of shared memory s.
