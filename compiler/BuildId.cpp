@@ -39,11 +39,11 @@ static int readBuildId(dl_phdr_info *info, size_t, void *out) {
 }
 
 const std::string &compilerBuildId() {
-  static const std::string id = [] {
+  static const std::string &id = *new std::string([] {
     std::string found;
     dl_iterate_phdr(readBuildId, &found);
     return found.empty() ? std::string("no-build-id") : found;
-  }();
+  }());
   return id;
 }
 

@@ -98,11 +98,15 @@ TESSERA_EXPORT tessera_compile_code tessera_compile(const tessera_compile_reques
 TESSERA_EXPORT const char *tessera_compiler_build_id(void) { return compilerBuildId().c_str(); }
 
 TESSERA_EXPORT const char *tessera_compiler_assembler(void) {
-  static const std::string name = [] {
+  static const std::string &name = *new std::string([] {
     const codegen::Assembler &assembler = codegen::Assembler::instance();
     return assembler.available() ? assembler.name() : "none: " + assembler.why();
-  }();
+  }());
   return name.c_str();
+}
+
+TESSERA_EXPORT const char *tessera_compiler_assembler_path(void) {
+  return codegen::Assembler::instance().path().c_str();
 }
 
 TESSERA_EXPORT void tessera_compiler_release(tessera_compiler_blob *blob) {

@@ -1,4 +1,4 @@
-// The four commands of the program; each declares its flags on `app` and returns what runs when the command is chosen.
+// The commands of the program; each declares its flags on `app` and returns what runs when the command is chosen.
 #pragma once
 
 #include "autotune/cli/ExitCode.h"
@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 
 #include <functional>
+#include <span>
 
 namespace tessera::cli {
 
@@ -17,9 +18,23 @@ struct CommonFlags {
 
 using Command = std::function<Result<ExitCode>(const CommonFlags &)>;
 
+/// One command by name.
+struct CommandEntry {
+  const char *name, *what;
+  Command (*declare)(CLI::App &);
+};
+
+/// Commands under a common name: `tessera cache stat`.
+struct CommandGroup {
+  const char *name, *what, *footer;
+  std::span<const CommandEntry> commands;
+};
+
 Command declareRun(CLI::App &app);
 Command declareCompile(CLI::App &app);
 Command declareExplain(CLI::App &app);
 Command declareDevices(CLI::App &app);
+CommandGroup cacheCommands();
+CommandGroup bundleCommands();
 
 } // namespace tessera::cli

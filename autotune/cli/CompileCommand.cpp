@@ -3,14 +3,13 @@
 #include "autotune/cli/Describe.h"
 #include "autotune/cli/DeviceChoice.h"
 #include "autotune/cli/KernelChoice.h"
-#include "autotune/cli/files/ByteSource.h"
+#include "autotune/cli/files/OutputFile.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <unistd.h>
 
 namespace tessera::cli {
@@ -33,12 +32,6 @@ Status checkEmit(const CompileFlags &flags) {
     return Status(Code::InvalidArgument, fmt::format("--emit {} is binary and would go to the terminal", flags.emit),
                   "add -o FILE, or redirect stdout");
   return {};
-}
-
-Status writeStdout(const std::string &bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0)
-    return {};
-  return Status(Code::File, "stdout takes no more");
 }
 
 Result<ExitCode> compile(CompileFlags &flags, const CommonFlags &common) {
@@ -83,8 +76,7 @@ Result<ExitCode> compile(CompileFlags &flags, const CommonFlags &common) {
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   if (!output->warnings.empty())
     fmt::print(stderr, "tessera: {}\n", output->warnings);
-  const std::string_view parts[] = {output->bytes};
-  if (Status status = flags.output == "-" ? writeStdout(output->bytes) : files::writeFile(flags.output, parts); !status)
+  if (Status status = files::writeOutput(flags.output, output->bytes); !status)
     return status;
   if (common.json) {
     Json report;
@@ -95,7 +87,7 @@ Result<ExitCode> compile(CompileFlags &flags, const CommonFlags &common) {
     report["file"] = flags.output;
     report["bytes"] = output->bytes.size();
     report["compile_ms"] = milliseconds;
-    fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+    printJson(report);
   } else if (flags.output != "-" && !common.quiet) {
     fmt::print(stderr, "{}: {} bytes of {} for {}, schedule {}, in {:.0f} ms\n", flags.output, output->bytes.size(),
                flags.emit, request.target, request.schedule.text(), milliseconds);

@@ -33,21 +33,27 @@ Json problemJson(const ResolvedProblem &problem) {
   return json;
 }
 
-std::string problemText(const ResolvedProblem &problem) {
-  const AttentionSpec &spec = problem.spec;
-  const reference::Sizes &sizes = problem.sizes;
+namespace {
+
+std::string typesText(const AttentionSpec &spec) {
   std::string text(name(spec.dtype));
   if (spec.outputType() != spec.dtype)
     text += fmt::format(" to {}", name(spec.outputType()));
-  text += fmt::format(", batch {}, {} heads", sizes.batch, sizes.queryHeads);
-  if (sizes.keyHeads != sizes.queryHeads)
-    text += fmt::format(" on {} key/value heads", sizes.keyHeads);
-  text += fmt::format(", d {}", sizes.headDim);
-  if (sizes.valueDim != sizes.headDim)
-    text += fmt::format(" and {}", sizes.valueDim);
-  text += fmt::format(", {} queries, {} keys, {}", sizes.queryLength, sizes.keyLength, describe(spec.mask));
-  if (spec.scale)
-    text += fmt::format(", scale {}", *spec.scale);
+  return text;
+}
+
+std::string dimsText(const AttentionSpec &spec) {
+  return spec.valueDim == spec.headDim ? fmt::format("d {}", spec.headDim)
+                                       : fmt::format("d {} and {}", spec.headDim, spec.valueDim);
+}
+
+/// Mask, scores and outputs; what is usual goes without saying.
+std::string restText(const AttentionSpec &spec) {
+  AttentionSpec usual = spec;
+  usual.scale.reset();
+  std::string text = describe(spec.mask);
+  if (spec.effectiveScale() != usual.effectiveScale())
+    text += fmt::format(", scale {}", spec.effectiveScale());
   if (spec.softcap)
     text += fmt::format(", softcap {}", *spec.softcap);
   if (contains(spec.outputs, Output::LSE))
@@ -55,8 +61,33 @@ std::string problemText(const ResolvedProblem &problem) {
   return text;
 }
 
+} // namespace
+
+std::string problemText(const ResolvedProblem &problem) {
+  const AttentionSpec &spec = problem.spec;
+  const reference::Sizes &sizes = problem.sizes;
+  std::string text = fmt::format("{}, batch {}, {} heads", typesText(spec), sizes.batch, sizes.queryHeads);
+  if (sizes.keyHeads != sizes.queryHeads)
+    text += fmt::format(" on {} key/value heads", sizes.keyHeads);
+  return text + fmt::format(", {}, {} queries, {} keys, {}", dimsText(spec), sizes.queryLength, sizes.keyLength,
+                            restText(spec));
+}
+
+std::string specText(std::string_view canonical) {
+  const Result<AttentionSpec> spec = AttentionSpec::parse(canonical);
+  if (!spec)
+    return std::string(canonical);
+  std::string text = fmt::format("{}, {}, {}", typesText(*spec), dimsText(*spec), restText(*spec));
+  if (spec->dtype == DType::F32 && spec->precision == Precision::Precise)
+    text += ", precise";
+  if (spec->accessBytes != AttentionSpec{}.accessBytes)
+    text += fmt::format(", accesses of {} bytes", spec->accessBytes);
+  return text;
+}
+
 void addKernel(Json &report, const KernelInfo &info) {
   report["source"] = name(info.source);
+  report["bundle"] = info.bundle.empty() ? Json(nullptr) : Json(info.bundle);
   report["schedule"] = info.schedule.text();
   report["schedule_reason"] = info.scheduleReason;
   report["target"] = info.target;
@@ -69,8 +100,11 @@ void addKernel(Json &report, const KernelInfo &info) {
   report["block_threads"] = info.blockThreads;
   report["blocks_per_sm"] = orNull(info.blocksPerSm);
   report["compile_ms"] = number(info.compileMs);
+  report["read_ms"] = number(info.readMs);
   report["load_ms"] = number(info.loadMs);
 }
+
+void printJson(const Json &report) { fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace)); }
 
 Json number(double value) {
   if (std::isfinite(value))

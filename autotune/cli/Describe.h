@@ -18,10 +18,17 @@ Json problemJson(const ResolvedProblem &problem);
 /// with LSE".
 std::string problemText(const ResolvedProblem &problem);
 
+/// What is compiled, for tables: "bf16, d 128, causal, bottom-right". A text that is no spec of this version stands for
+/// itself.
+std::string specText(std::string_view canonical);
+
 /// target, registers, spill_bytes, shared_bytes, ...; null where not known.
 void addKernel(Json &report, const KernelInfo &info);
 
 template <typename T> Json orNull(const std::optional<T> &value) { return value ? Json(*value) : Json(nullptr); }
+
+/// On stdout, indented; bytes that are no UTF-8 are replaced.
+void printJson(const Json &report);
 
 /// A number as JSON has it: NaN and Inf, which JSON has not, as text.
 Json number(double value);

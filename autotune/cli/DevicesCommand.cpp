@@ -77,7 +77,7 @@ Result<ExitCode> listDevices(const CommonFlags &common) {
       report["devices"].push_back(deviceJson(row));
     report["no_gpu"] = noGpu.empty() ? Json(nullptr) : Json(noGpu);
     report["no_simulator"] = noSimulator.empty() ? Json(nullptr) : Json(noSimulator);
-    fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+    printJson(report);
     return Right;
   }
   if (!noGpu.empty())

@@ -4,6 +4,8 @@
 #include "autotune/cli/Describe.h"
 #include "autotune/cli/DeviceChoice.h"
 #include "autotune/cli/KernelChoice.h"
+#include "autotune/cli/SourceFlags.h"
+#include "autotune/cli/WhyMiss.h"
 
 #include <fmt/format.h>
 
@@ -13,9 +15,11 @@ namespace {
 struct ExplainFlags {
   ProblemFlags problem;
   KernelFlags kernel;
+  SourceFlags sources;
+  bool whyMiss = false;
 };
 
-void printJson(const ResolvedProblem &problem, const Explanation &why) {
+void explainJson(const ResolvedProblem &problem, const Explanation &why, const std::optional<WhyMiss> &miss) {
   Json report;
   report["problem"] = problemJson(problem);
   report["target"] = why.target;
@@ -28,11 +32,13 @@ void printJson(const ResolvedProblem &problem, const Explanation &why) {
   report["block_threads"] = why.blockThreads;
   report["blocks_per_sm"] = why.blocksPerSm;
   report["least"] = leastJson(leastWork(problem, &why.schedule));
+  if (miss)
+    report["why_miss"] = miss->json;
   report["notes"] = problem.notes;
-  fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+  printJson(report);
 }
 
-void printTable(const ResolvedProblem &problem, const Explanation &why) {
+void explainTable(const ResolvedProblem &problem, const Explanation &why, const std::optional<WhyMiss> &miss) {
   Table table;
   table.row("attention", problemText(problem));
   for (const std::string &note : problem.notes)
@@ -50,7 +56,27 @@ void printTable(const ResolvedProblem &problem, const Explanation &why) {
             fmt::format("{:.4g} flops in visible scores, {:.4g} in the tiles visited; {:.4g} exponents; "
                         "{:.4g} bytes read, {:.4g} written",
                         least.flops, least.tileFlops, least.exponents, least.readBytes, least.writtenBytes));
+  if (miss)
+    for (const auto &[name, value] : miss->rows)
+      table.row(name, value);
   table.print();
+}
+
+/// Without a device: what the bundles hold for such a one, else the default.
+Result<Explanation> explainTarget(BundleList bundles, const ResolvedProblem &problem, const Target &target,
+                                  const std::optional<Schedule> &given) {
+  if (given)
+    return explain(problem.spec, target, *given);
+  const BundleChoice choice = chooseFromBundles(bundles, problem.spec, problem.problem(), factsOf(target), nullptr);
+  if (!choice.chosen)
+    return explain(problem.spec, target);
+  const Result<Schedule> schedule = Schedule::parse(choice.chosen->entry->schedule);
+  const Result<Target> compiled = Target::parse(choice.chosen->entry->target.text());
+  if (!schedule || !compiled)
+    return !schedule ? schedule.status() : compiled.status();
+  Explanation why = explain(problem.spec, *compiled, *schedule);
+  why.reason = choice.scheduleReason;
+  return why;
 }
 
 Result<ExitCode> explainProblem(const ExplainFlags &flags, const CommonFlags &common) {
@@ -71,19 +97,23 @@ Result<ExitCode> explainProblem(const ExplainFlags &flags, const CommonFlags &co
   const Result<std::optional<Schedule>> given = flags.kernel.givenSchedule(problem->spec, *target);
   if (!given)
     return given.status();
-  Result<Explanation> why = *given ? explain(problem->spec, *target, **given) : explain(problem->spec, *target);
-  if (device) { // the engine's own choice, which may know more about this device than the target
-    const Result<Engine> engine = Engine::create();
-    if (!engine)
-      return engine.status();
-    why = engine->explain(problem->spec, *device, {*given});
-    if (!why)
-      return why.status();
-  }
-  if (common.json)
-    printJson(*problem, *why);
-  else
-    printTable(*problem, *why);
+  const Result<EngineOptions> sources = flags.sources.engineOptions(common);
+  if (!sources)
+    return sources.status();
+  const Result<Engine> engine = Engine::create(*sources);
+  if (!engine)
+    return engine.status();
+  const Result<Explanation> why =
+      device ? engine->explain(problem->spec, problem->problem(), *device, {.schedule = *given})
+             : explainTarget(engine->bundles(), *problem, *target, *given);
+  if (!why)
+    return why.status();
+  std::optional<WhyMiss> miss;
+  if (flags.whyMiss)
+    miss = whyMiss(engine->bundles(), *sources,
+                   {problem->spec, problem->problem(), device ? DeviceFacts::of(*device) : factsOf(*target), *given,
+                    why->schedule, *target});
+  common.json ? explainJson(*problem, *why, miss) : explainTable(*problem, *why, miss);
   return Right;
 }
 
@@ -101,6 +131,12 @@ Command declareExplain(CLI::App &app) {
   app.add_option("--schedule", flags->kernel.schedule, "explain this schedule in place of the chosen one")
       ->type_name("TEXT")
       ->group("Kernel");
+  flags->sources.addTo(app);
+  app.add_flag(
+         "--why-miss", flags->whyMiss,
+         "where the kernel would come from, and why not from a bundle or the disk cache: the nearest there, field "
+         "by field")
+      ->group("Sources");
   app.footer("Example:\n  tessera explain --head-dim 256 --causal bottom-right --target sm_86");
   return [flags](const CommonFlags &common) { return explainProblem(*flags, common); };
 }

@@ -122,11 +122,6 @@ reference::View HostProblem::view(int which) const {
   return reference::View::dense(tensors[which].bytes.data(), resolved.spec.dtype, shapeOf(resolved.sizes, which));
 }
 
-Problem HostProblem::problem() const {
-  const reference::Sizes &sizes = resolved.sizes;
-  return {sizes.batch, sizes.queryHeads, sizes.keyHeads, sizes.queryLength, sizes.keyLength};
-}
-
 std::array<int64_t, 4> stridesOf(Layout layout, const std::array<int64_t, 4> &shape) {
   const auto [b, s, h, d] = shape;
   if (layout == Layout::Bshd)

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "autotune/cli/ProblemFlags.h"
-#include "runtime/engine/Problem.h"
 #include "runtime/engine/TensorView.h"
 
 #include <array>
@@ -28,7 +27,6 @@ struct HostProblem {
   uint64_t seed = 0;
 
   reference::View view(int which) const;
-  Problem problem() const;
 };
 
 /// Reads or generates the tensors. The spec's accessBytes is what dense tensors in this layout allow.

@@ -1,6 +1,7 @@
 // KernelChoice: the flags that say which kernel of an attention is wanted, and the kernel they lead to.
 #pragma once
 
+#include "autotune/cli/ProblemFlags.h"
 #include "runtime/engine/Engine.h"
 
 #include <CLI/App.hpp>
@@ -27,9 +28,10 @@ struct PreparedKernel {
   KernelInfo info;
 };
 
-/// From the engine, or, where another target or the stages are asked for, compiled and loaded on the spot.
-Result<PreparedKernel> prepareKernel(const KernelFlags &flags, const AttentionSpec &spec, const Problem &problem,
-                                     const Device &device);
+/// From the engine; for another target than the device's, from the disk cache or the compiler; compiled on the spot
+/// where the stages are asked for. Unsupported where the policy lets nothing serve it.
+Result<PreparedKernel> prepareKernel(const KernelFlags &flags, const EngineOptions &sources,
+                                     const ResolvedProblem &problem, const Device &device);
 
 /// Makes the folder where it does not exist; Code::File where that fails.
 Status makeFolder(const std::string &path);

@@ -5,6 +5,7 @@
 #include "autotune/cli/files/HostTensor.h"
 #include "autotune/reference/View.h"
 #include "runtime/spec/AttentionSpec.h"
+#include "runtime/spec/Problem.h"
 
 #include <CLI/App.hpp>
 
@@ -37,6 +38,10 @@ struct ResolvedProblem {
   AttentionSpec spec;
   reference::Sizes sizes{};
   std::vector<std::string> notes; ///< what was assumed, to be said in the output
+
+  Problem problem() const {
+    return {sizes.batch, sizes.queryHeads, sizes.keyHeads, sizes.queryLength, sizes.keyLength};
+  }
 };
 
 struct ProblemFlags {

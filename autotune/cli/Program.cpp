@@ -2,16 +2,17 @@
 #include "autotune/cli/Program.h"
 
 #include "autotune/cli/Commands.h"
+#include "autotune/cli/Suggest.h"
 #include "autotune/cli/Version.h"
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <new>
-#include <numeric>
 #include <vector>
 
 namespace tessera::cli {
@@ -22,45 +23,48 @@ constexpr const char *kFooter = R"(Examples:
   tessera run --q q.npy --k k.npy --v v.npy --out o.npy        the same on your own tensors (batch, sequence, head, dim)
   tessera explain --head-dim 256 --target sm_86                which schedule is chosen there, and why
   tessera compile --target sm_80 --emit ptx                    the kernel's PTX on stdout
+  tessera bundle build --specs s.json --targets sm_80 -o a.tsb kernels compiled ahead, in one file to ship
+  tessera run --bundle a.tsb --policy bundle-only              run from it, compiling nothing
+  tessera cache stat                                           what compiled kernels are kept on this machine
 
 Exit codes: 0 right, 1 check failed, 2 usage, 3 unsupported, 4 no device, 5 file trouble, 6 the driver or compiler failed.)";
 
-size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row.back();
+/// The command that the arguments lead to, as deep as they do.
+const CLI::App &chosen(const CLI::App &app) {
+  const std::vector<CLI::App *> inner = app.get_subcommands();
+  return inner.empty() ? app : chosen(*inner[0]);
 }
 
-/// The known flag that `text` may have been meant to be, or nothing.
-std::string nearest(const CLI::App &app, const std::string &text) {
-  std::string best;
-  size_t least = 4;
+std::string fullName(const CLI::App &app) {
+  return app.get_parent() ? fullName(*app.get_parent()) + " " + app.get_name() : app.get_name();
+}
+
+std::vector<std::string> innerCommands(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::App *inner : app.get_subcommands([](const CLI::App *) { return true; }))
+    names.push_back(inner->get_name());
+  return names;
+}
+
+/// Every name that the command knows: its flags, or the commands in it where `text` is no flag.
+std::vector<std::string> knownNames(const CLI::App &app, const std::string &text) {
+  if (!text.starts_with("-"))
+    return innerCommands(app);
+  std::vector<std::string> names;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
-      if (const size_t distance = editDistance(text, "--" + name); distance < least) {
-        least = distance;
-        best = "--" + name;
-      }
-  return best;
+      names.push_back("--" + name);
+  return names;
 }
 
 /// What CLI11 found wrong, as a sentence with the value and a remedy.
-std::string sentence(const CLI::App &app, const CLI::ParseError &error, const std::string &commandName) {
-  const std::string help = fmt::format("`{} --help` lists what there is", commandName);
+std::string sentence(const CLI::App &app, const CLI::ParseError &error) {
+  const std::string help = fmt::format("`{} --help` lists what there is", fullName(app));
   const std::vector<std::string> unknown = app.remaining();
   if (dynamic_cast<const CLI::ExtrasError *>(&error) && !unknown.empty()) {
     const std::string name = unknown[0].substr(0, unknown[0].find('='));
-    const std::string meant = nearest(app, name);
-    return fmt::format("`{}` knows no '{}'\n  hint: {}{}", commandName, unknown[0],
-                       meant.empty() ? "" : fmt::format("did you mean {}? ", meant), help);
+    return fmt::format("`{}` knows no '{}'\n  hint: {}{}", fullName(app), unknown[0],
+                       didYouMean(name, knownNames(app, name)), help);
   }
   std::string text = error.what();
   if (text.find("hint:") == std::string::npos)
@@ -73,53 +77,85 @@ int usage(const std::string &text) {
   return Usage;
 }
 
-int runChosen(const CLI::App &program, const CommonFlags &common,
-              const std::vector<std::pair<CLI::App *, Command>> &commands) {
-  for (const auto &[app, command] : commands) {
-    if (!program.got_subcommand(app))
-      continue;
-    const Result<ExitCode> code = command(common);
-    std::fflush(stdout);
-    if (code)
-      return *code;
-    fmt::print(stderr, "tessera: {}\n", code.status().text());
-    return exitCodeOf(code.status().code());
+/// Further lines of a message or a hint stand below its first.
+std::string indented(const std::string &text) {
+  std::string result;
+  for (const char character : text) {
+    if (result.ends_with('\n') && character != ' ')
+      result += "        ";
+    result += character;
   }
-  return usage("no command given\n  hint: run, compile, explain or devices; `tessera --help` shows examples");
+  return result;
 }
 
-} // namespace
+int runChosen(const CLI::App &program, const CommonFlags &common,
+              const std::vector<std::pair<const CLI::App *, Command>> &commands) {
+  const CLI::App &app = chosen(program);
+  const auto found = std::find_if(commands.begin(), commands.end(), [&](const auto &one) { return one.first == &app; });
+  if (found == commands.end())
+    return usage(fmt::format("no command given after `{}`\n  hint: {}; `{} --help` shows examples", fullName(app),
+                             fmt::join(innerCommands(app), ", "), fullName(app)));
+  const Result<ExitCode> code = found->second(common);
+  std::fflush(stdout);
+  if (code)
+    return *code;
+  fmt::print(stderr, "tessera: {}\n", indented(code.status().text()));
+  return exitCodeOf(code.status().code());
+}
 
-int runProgram(int argc, const char *const *argv) {
-  try {
-    CLI::App program("Tessera: an attention compiler");
+/// The whole command line: four commands, and two groups of them.
+class CommandLine {
+public:
+  CommandLine() : program("Tessera: an attention compiler") {
     program.name("tessera");
     program.footer(kFooter);
     program.set_version_flag("--version", std::string("tessera ") + kVersion);
     program.set_help_flag("-h,--help", "this text, or that of a command");
-    CommonFlags common;
-    std::vector<std::pair<CLI::App *, Command>> commands;
-    const auto declare = [&](const char *name, const char *what, Command (*declaration)(CLI::App &)) {
-      CLI::App *app = program.add_subcommand(name, what);
-      app->add_flag("--json", common.json, "print one JSON object on stdout")->group("Output");
-      app->add_flag("--quiet", common.quiet, "print nothing on stderr but errors")->group("Output");
-      commands.emplace_back(app, declaration(*app));
-    };
-    declare("run", "run an attention on a GPU or the simulator, and check it", declareRun);
-    declare("compile", "compile a kernel, or show any stage of it", declareCompile);
-    declare("explain", "which schedule is chosen, and why", declareExplain);
-    declare("devices", "GPUs of this machine and simulated ones", declareDevices);
+    program.require_subcommand(0, 1);
+    declare(program, {"run", "run an attention on a GPU or the simulator, and check it", declareRun});
+    declare(program, {"compile", "compile a kernel, or show any stage of it", declareCompile});
+    declare(program, {"explain", "which schedule is chosen, and why; why a kernel was not found", declareExplain});
+    declare(program, {"devices", "GPUs of this machine and simulated ones", declareDevices});
+    declare(bundleCommands());
+    declare(cacheCommands());
+  }
+
+  int run(int argc, const char *const *argv) {
     try {
       program.parse(argc, argv);
     } catch (const CLI::Success &wanted) { // --help, --version
       return program.exit(wanted);
     } catch (const CLI::ParseError &error) {
-      for (const auto &command : commands)
-        if (program.got_subcommand(command.first))
-          return usage(sentence(*command.first, error, "tessera " + command.first->get_name()));
-      return usage(sentence(program, error, "tessera"));
+      return usage(sentence(chosen(program), error));
     }
     return runChosen(program, common, commands);
+  }
+
+private:
+  void declare(CLI::App &parent, const CommandEntry &entry) {
+    CLI::App *app = parent.add_subcommand(entry.name, entry.what);
+    app->add_flag("--json", common.json, "print one JSON object on stdout")->group("Output");
+    app->add_flag("--quiet", common.quiet, "print nothing on stderr but errors")->group("Output");
+    commands.emplace_back(app, entry.declare(*app));
+  }
+  void declare(const CommandGroup &group) {
+    CLI::App *app = program.add_subcommand(group.name, group.what);
+    app->footer(group.footer);
+    app->require_subcommand(0, 1);
+    for (const CommandEntry &entry : group.commands)
+      declare(*app, entry);
+  }
+
+  CLI::App program;
+  CommonFlags common;
+  std::vector<std::pair<const CLI::App *, Command>> commands;
+};
+
+} // namespace
+
+int runProgram(int argc, const char *const *argv) {
+  try {
+    return CommandLine().run(argc, argv);
   } catch (const std::bad_alloc &) {
     fmt::print(stderr, "tessera: out of memory\n  hint: make --batch, --heads or the lengths smaller\n");
   } catch (const std::exception &error) {

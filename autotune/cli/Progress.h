@@ -1,6 +1,7 @@
 // Progress: one line on stderr for what is being done, at once on a terminal, and only if it takes long elsewhere.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -16,6 +17,8 @@ public:
 
   /// Ends the last step and begins this one.
   void step(std::string what);
+  /// How often a step that counts is worth renewing: often on a terminal, rarely in a log.
+  std::chrono::milliseconds interval() const { return std::chrono::milliseconds(terminal ? 100 : 5000); }
   /// Ends the last step and clears its line.
   void done();
 

@@ -9,6 +9,7 @@
 #include "autotune/cli/Progress.h"
 #include "autotune/cli/SimulatorControl.h"
 #include "autotune/cli/SimulatorFlags.h"
+#include "autotune/cli/SourceFlags.h"
 #include "autotune/cli/files/TensorFile.h"
 #include "autotune/cli/profile/Writers.h"
 #include "autotune/reference/Compare.h"
@@ -24,6 +25,7 @@ struct RunFlags {
   ProblemFlags problem;
   InputFlags inputs;
   KernelFlags kernel;
+  SourceFlags sources;
   SimulatorFlags simulator;
   std::string out, lseOut, profile;
   bool check = false, counters = false;
@@ -72,7 +74,7 @@ Status writeOutputs(const RunFlags &flags, const RunResult &run) {
   return files::writeTensorFiles(outputs);
 }
 
-void printJson(const RunFlags &flags, const RunResult &run) {
+void runJson(const RunFlags &flags, const RunResult &run) {
   Json report;
   report["problem"] = problemJson(run.host.resolved);
   report["problem"]["layout"] = name(run.host.layout);
@@ -105,10 +107,10 @@ void printJson(const RunFlags &flags, const RunResult &run) {
   report["notes"] = run.host.resolved.notes;
   if (!run.prepared->info.warnings.empty())
     report["warnings"] = run.prepared->info.warnings;
-  fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+  printJson(report);
 }
 
-void printTable(const RunFlags &flags, const RunResult &run) {
+void runTable(const RunFlags &flags, const RunResult &run) {
   const KernelInfo &info = run.prepared->info;
   const auto known = [](const std::optional<uint32_t> &value) { return value ? fmt::format("{}", *value) : "unknown"; };
   Table table;
@@ -118,8 +120,7 @@ void printTable(const RunFlags &flags, const RunResult &run) {
   table.row("device", info.device);
   table.row("schedule", info.schedule.text());
   table.row("because", info.scheduleReason);
-  table.row("source",
-            fmt::format("{}, {:.0f} ms to compile, {:.0f} ms to load", name(info.source), info.compileMs, info.loadMs));
+  table.row("source", fmt::format("{}, loaded in {:.0f} ms", info.sourceText(), info.loadMs));
   table.row("kernel", fmt::format("{}, {} registers, {} bytes spilled, {} bytes of shared memory, {} threads a block",
                                   info.target, known(info.registers), known(info.spillBytes), info.sharedBytes,
                                   info.blockThreads));
@@ -197,7 +198,7 @@ void printFailure(const RunResult &run, const Status &status) {
   report["problem"] = problemJson(run.host.resolved);
   report["error"] = status.message();
   report["findings"] = run.findings;
-  fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+  printJson(report);
 }
 
 Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
@@ -207,6 +208,9 @@ Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
         return parsed.status();
   if (Status status = flags.simulator.check(); !status)
     return status;
+  const Result<EngineOptions> sources = flags.sources.engineOptions(common);
+  if (!sources)
+    return sources.status();
   if (!flags.lseOut.empty())
     flags.problem.lse = true;
   Progress progress(common.quiet);
@@ -226,9 +230,8 @@ Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
     return simulator.status();
   if (Status status = configureSimulator(flags, *device, *simulator); !status)
     return status;
-  progress.step("compiling");
-  Result<PreparedKernel> prepared =
-      prepareKernel(flags.kernel, result.host.resolved.spec, result.host.problem(), *device);
+  progress.step("preparing the kernel");
+  Result<PreparedKernel> prepared = prepareKernel(flags.kernel, *sources, result.host.resolved, *device);
   if (!prepared)
     return prepared.status();
   result.prepared = *std::move(prepared);
@@ -257,10 +260,7 @@ Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
   }
   if (Status status = writeOutputs(flags, result); !status)
     return status;
-  if (common.json)
-    printJson(flags, result);
-  else
-    printTable(flags, result);
+  common.json ? runJson(flags, result) : runTable(flags, result);
   const bool right = (!result.verdict || result.verdict->ok) && result.findings.empty();
   return right ? Right : CheckFailed;
 }
@@ -278,6 +278,7 @@ Command declareRun(CLI::App &app) {
       ->type_name("FILE")
       ->group("Data");
   flags->kernel.addTo(app);
+  flags->sources.addTo(app);
   app.add_flag("--check", flags->check, "compare with the f64 reference; exit code 1 if it is out of bounds")
       ->group("Checking");
   app.add_flag("--counters", flags->counters, "what the kernel did, beside the least possible (simulator)")

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <regex>
 #include <sstream>
 #include <vector>
@@ -55,8 +56,13 @@ struct Assembler::Link {
   }
 };
 
+static unsigned firstNumber(const std::string &text, const char *pattern) {
+  std::smatch match;
+  return std::regex_search(text, match, std::regex(pattern)) ? unsigned(std::stoul(match[1])) : 0;
+}
+
 const Assembler &Assembler::instance() {
-  static const Assembler assembler;
+  static const Assembler &assembler = *new Assembler; // for good: a compile may end after exit has begun
   return assembler;
 }
 
@@ -68,9 +74,9 @@ Assembler::Assembler() {
   };
   if (const char *path = std::getenv("TESSERA_CUDA_PATH"); path && *path)
     folder(path);
-#ifdef TESSERA_CONFIGURED_CUDA_PATH
-  folder(TESSERA_CONFIGURED_CUDA_PATH);
-#endif
+  Dl_info self;
+  if (dladdr(reinterpret_cast<const void *>(&firstNumber), &self) && self.dli_fname)
+    candidates.push_back((std::filesystem::path(self.dli_fname).parent_path() / "libnvJitLink.so.13").string());
   candidates.push_back("libnvJitLink.so.13");
   for (const std::string &candidate : candidates) {
     void *library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -84,18 +90,16 @@ Assembler::Assembler() {
     unsigned major = 0, minor = 0;
     link->version(&major, &minor);
     name_ = "nvJitLink " + std::to_string(major) + "." + std::to_string(minor);
+    Dl_info info;
+    if (dladdr(reinterpret_cast<const void *>(link->version), &info) && info.dli_fname)
+      path_ = info.dli_fname;
     link_ = link.release(); // lives as long as the process, like the library
     why_.clear();
     return;
   }
   if (why_.empty())
-    why_ = "libnvJitLink.so.13 was found neither in TESSERA_CUDA_PATH, nor where the build found a CUDA toolkit, nor "
-           "on the loader's path";
-}
-
-static unsigned firstNumber(const std::string &text, const char *pattern) {
-  std::smatch match;
-  return std::regex_search(text, match, std::regex(pattern)) ? unsigned(std::stoul(match[1])) : 0;
+    why_ = "libnvJitLink.so.13 was found neither in TESSERA_CUDA_PATH, nor beside the compiler library, nor on the "
+           "loader's path";
 }
 
 /// The log without the lines that differ from run to run: the same kernel has the same log.

@@ -19,7 +19,7 @@ struct Assembly {
 
 class Assembler {
 public:
-  /// The process's assembler: opened on first use, in TESSERA_CUDA_PATH, then where configuration found the toolkit,
+  /// The process's assembler: opened on first use, in TESSERA_CUDA_PATH, then beside the library that this is part of,
   /// then by the loader.
   static const Assembler &instance();
 
@@ -28,6 +28,8 @@ public:
   const std::string &why() const { return why_; }
   /// "nvJitLink 13.0", or "none".
   const std::string &name() const { return name_; }
+  /// The file that nvJitLink was loaded from; empty where there is none.
+  const std::string &path() const { return path_; }
 
   /// Thread-safe. CompileError with the assembler's log where it refuses.
   Result<Assembly> assemble(std::string_view ptx, const Target &target) const;
@@ -37,6 +39,7 @@ private:
   struct Link;
   const Link *link_ = nullptr;
   std::string why_;
+  std::string path_;
   std::string name_ = "none";
 };
 

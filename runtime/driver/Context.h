@@ -5,10 +5,17 @@
 
 #include <array>
 #include <cstdint>
+#include <list>
+#include <mutex>
 
 struct CUctx_st;
+struct CUmod_st;
+struct CUstream_st;
 
 namespace tessera {
+
+/// A CUstream of whoever made it; null is the default stream of the current context. Not owned.
+using StreamHandle = CUstream_st *;
 
 /// What a device says about itself when its context is opened.
 struct DeviceInfo {
@@ -18,13 +25,19 @@ struct DeviceInfo {
   uint64_t memoryBytes;
   uint32_t sharedBytesPerBlock; ///< with opt-in
   uint32_t sharedBytesPerSm;
+  uint32_t registersPerBlock; ///< of 32 bits
+  uint32_t maxThreadsPerBlock;
   uint32_t l2Bytes;
   uint32_t clockKHz;
   std::array<unsigned char, 16> uuid;
 };
 
-/// A retained primary context, so that buffers of other libraries in the process are usable. Immutable and thread-safe;
-/// shared by what is made in it, released with the last of them.
+/// A retained primary context, so that buffers of other libraries in the process are usable. Thread-safe; shared by
+/// what is made in it. With the last of them it waits for the device if modules are left to unload, and is released;
+/// whatever fails then is ignored, because the driver may have shut down before.
+///
+/// After fork() everything that would call the driver fails in the child (Driver::usable), and destructors leave the
+/// driver alone.
 class Context {
 public:
   /// DriverError when the device cannot be opened.
@@ -46,6 +59,20 @@ public:
   /// Blocks until everything in the context is done; reports what failed asynchronously.
   Status synchronize() const;
 
+  /// Whether the stream, or the legacy default stream through a stream that it waits for, is being captured into a
+  /// graph, when nothing may be allocated, loaded, unloaded or waited for. Leaves the capture as it is. A capture of
+  /// another stream that does not wait for the default stream is not seen.
+  Result<bool> capturing(StreamHandle stream) const;
+
+  /// Takes modules of this context that no new launch will use out of the list; launches of them may be pending. Calls
+  /// nothing of the driver, needs no memory and does not wait for the device.
+  void retire(std::list<CUmod_st *> &modules) const noexcept;
+  /// Retired modules that are still loaded.
+  size_t retired() const;
+  /// Waits for the device and unloads what was retired before; nothing to do is no wait. Fails as synchronize() does,
+  /// with what failed asynchronously too, and leaves the modules for the next time. Illegal during a capture.
+  Status unloadRetired() const;
+
 private:
   Context() = default;
 
@@ -53,6 +80,8 @@ private:
   CUctx_st *handle_ = nullptr; // one retain of ours
   int ordinal_ = 0;
   DeviceInfo info_{};
+  mutable std::mutex retiredMutex_;
+  mutable std::list<CUmod_st *> retired_; // owned
 };
 
 /// Makes a context current on the calling thread and restores the former one, if it was another, at the end of the

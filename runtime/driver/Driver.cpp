@@ -2,28 +2,79 @@
 #include "runtime/driver/Driver.h"
 
 #include "runtime/driver/DriverSymbols.h"
+#include "runtime/driver/Process.h"
 
 #include <dlfcn.h>
 
-#include <map>
-#include <mutex>
+#include <atomic>
 #include <vector>
 
 namespace tessera {
 
-Driver::Driver() : symbols_(std::make_unique<DriverSymbols>()) {}
+namespace {
+
+/// A library that some process up the line of forks has opened. Never destroyed, and listed by one atomic pointer, so
+/// that a child can read what its parent was adding when it forked.
+struct OpenedLibrary {
+  const std::string name;
+  const detail::Process *const process;
+  OpenedLibrary *const next;
+  std::atomic<bool> touched{false};   ///< initialised, or about to be
+  std::weak_ptr<const Driver> driver; ///< guarded by process->opening
+};
+constinit std::atomic<OpenedLibrary *> openedLibraries{nullptr};
+
+/// The entry of a library in this process, or of the ancestor that has touched it. Wants process.opening held.
+OpenedLibrary &findLibrary(const std::string &name, const detail::Process &process) {
+  for (OpenedLibrary *entry = openedLibraries; entry; entry = entry->next)
+    if (entry->name == name && (entry->process == &process || entry->touched))
+      return *entry;
+  auto *entry = new OpenedLibrary{name, &process, openedLibraries};
+  openedLibraries = entry;
+  return *entry;
+}
+
+Status usedAfterFork(const std::string &library) {
+  return Status(
+      Code::DriverError,
+      fmt::format("CUDA cannot be used after fork(): the driver was initialised in the parent process ({})", library),
+      "open devices in the child only, or start it with exec or spawn");
+}
+
+} // namespace
+
+Driver::Driver(const detail::Process &process) : process_(&process), symbols_(std::make_unique<DriverSymbols>()) {}
 Driver::~Driver() = default;
 
 void *Driver::find(const char *symbol) const { return dlsym(handle_, symbol); }
 
+bool Driver::inherited() const { return process_ != &detail::thisProcess(); }
+
+Status Driver::usable() const { return inherited() ? usedAfterFork(library_) : Status(); }
+
 Result<std::shared_ptr<const Driver>> Driver::open(const std::string &library) {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<const Driver>> opened;
-  std::lock_guard lock(mutex);
-  if (std::shared_ptr<const Driver> driver = opened[library].lock())
+  if (!detail::noticesForks())
+    return Status(Code::Internal, fmt::format("opening {}: the C library refused a handler of fork()", library));
+  detail::Process &process = detail::thisProcess();
+  std::lock_guard lock(process.opening);
+  OpenedLibrary &entry = findLibrary(library, process);
+  if (entry.process != &process)
+    return usedAfterFork(library);
+  if (std::shared_ptr<const Driver> driver = entry.driver.lock())
     return driver;
 
-  std::shared_ptr<Driver> driver(new Driver);
+  // A child that is forked from here on must not enter the library either, be it half loaded or half initialised.
+  entry.touched = true;
+  Result<std::shared_ptr<const Driver>> driver = initialise(library, process);
+  if (driver)
+    entry.driver = *driver;
+  else
+    entry.touched = false;
+  return driver;
+}
+
+Result<std::shared_ptr<const Driver>> Driver::initialise(const std::string &library, const detail::Process &process) {
+  std::shared_ptr<Driver> driver(new Driver(process));
   driver->library_ = library;
   driver->handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!driver->handle_) {
@@ -51,6 +102,9 @@ Result<std::shared_ptr<const Driver>> Driver::open(const std::string &library) {
                   "install a driver for CUDA 12.0 or newer");
 
   int initialised = symbols.cuInit(0);
+  // The answer to a child whose parent initialised the driver without us.
+  if (initialised == CUDA_ERROR_NOT_INITIALIZED)
+    return usedAfterFork(library);
   if (initialised == CUDA_ERROR_NO_DEVICE)
     return Status(Code::NoDevice, fmt::format("{} finds no GPU: {}", library, driver->describe(initialised)));
   if (Status status = driver->check(initialised, "initialising {} (cuInit)", library); !status)
@@ -60,7 +114,6 @@ Result<std::shared_ptr<const Driver>> Driver::open(const std::string &library) {
       !status)
     return status;
   driver->simulated_ = driver->find("tessera_sim_configure") != nullptr;
-  opened[library] = driver;
   return std::shared_ptr<const Driver>(driver);
 }
 
@@ -85,6 +138,9 @@ Status Driver::failure(int result, std::string doing) const {
     break;
   case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
     hint = "the PTX is newer than the driver; update the driver";
+    break;
+  case CUDA_ERROR_DEINITIALIZED:
+    hint = "the driver has shut down because the process is exiting";
     break;
   case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
   case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:

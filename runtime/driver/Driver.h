@@ -12,6 +12,9 @@
 namespace tessera {
 
 struct DriverSymbols;
+namespace detail {
+struct Process;
+}
 
 /// An initialised driver library. Immutable after opening, therefore thread-safe; shared by everything made from it.
 /// The library stays in the process for good, because a CUDA driver does not survive being unloaded.
@@ -19,7 +22,7 @@ class Driver {
 public:
   /// Opens a library by path or by the loader's name, resolves the table of DriverSymbols.h and calls cuInit. The same
   /// library gives the same Driver while one is alive. NoDevice: not found, or cuInit finds no GPU; DriverError: it
-  /// lacks entry points (named in the message) or cuInit fails.
+  /// lacks entry points (named in the message), cuInit fails, or this process is the child of one that had opened it.
   static Result<std::shared_ptr<const Driver>> open(const std::string &library);
 
   ~Driver();
@@ -34,6 +37,12 @@ public:
   /// Times and results come from the CPU; whoever prints a time says "modelled".
   bool simulated() const { return simulated_; }
 
+  /// Whether this process was forked from the one that opened the driver. A CUDA driver does not survive that: nothing
+  /// may be called then, and nothing is given back to it.
+  bool inherited() const;
+  /// The failure of everything that would call an inherited driver; ok for one of this process.
+  Status usable() const;
+
   /// A symbol outside of the table, or null; the simulator's private entry points are found this way.
   void *find(const char *symbol) const;
 
@@ -47,11 +56,13 @@ public:
   std::string describe(int result) const;
 
 private:
-  Driver();
+  explicit Driver(const detail::Process &process);
+  static Result<std::shared_ptr<const Driver>> initialise(const std::string &library, const detail::Process &process);
   Status failure(int result, std::string doing) const;
 
   std::string library_;
-  void *handle_ = nullptr; // dlopen's; never closed, see above
+  const detail::Process *process_; // that opened it
+  void *handle_ = nullptr;         // dlopen's; never closed, see above
   std::unique_ptr<DriverSymbols> symbols_;
   int version_ = 0;
   bool simulated_ = false;

@@ -2,8 +2,10 @@
 #include "runtime/driver/Module.h"
 
 #include "runtime/driver/DriverSymbols.h"
+#include "runtime/spec/CodeTarget.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace tessera {
 
@@ -17,6 +19,50 @@ std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
     text.pop_back();
   return text;
+}
+
+/// Whether a driver that answers so to a cubin, or to PTX, may take other code of the same kernel.
+bool wantsOtherCode(int result, bool isElf) {
+  switch (result) {
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION: // "compiled with an unsupported toolchain", of cubins too
+    return true;
+  case CUDA_ERROR_INVALID_IMAGE:
+  case CUDA_ERROR_INVALID_SOURCE:
+    return isElf;
+  default:
+    return false;
+  }
+}
+
+/// 80 for ".version 8.0"; 0 when the text has no such line.
+unsigned ptxVersion(std::string_view ptx) {
+  constexpr std::string_view directive = ".version";
+  for (size_t at = ptx.find(directive); at != ptx.npos; at = ptx.find(directive, at + 1)) {
+    const size_t lineStart = ptx.rfind('\n', at) + 1; // npos + 1 is 0
+    const size_t number = ptx.find_first_not_of(" \t", at + directive.size());
+    if (ptx.substr(lineStart, at - lineStart).find_first_not_of(" \t\r") != ptx.npos || number == ptx.npos)
+      continue;
+    unsigned major = 0, minor = 0;
+    const char *end = ptx.data() + ptx.size();
+    auto [dot, error] = std::from_chars(ptx.data() + number, end, major);
+    if (error == std::errc() && dot != end && *dot == '.' && std::from_chars(dot + 1, end, minor).ec == std::errc() &&
+        minor < 10)
+      return major * 10 + minor;
+  }
+  return 0;
+}
+
+std::string cudaVersion(int version) { return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10); }
+
+/// What an answer of CUDA_ERROR_UNSUPPORTED_PTX_VERSION leaves out.
+std::string ptxTooNew(std::string_view ptx, int driverVersion) {
+  const unsigned version = ptxVersion(ptx);
+  const int needed = version ? driverVersionForPtx(version) : 0;
+  std::string text = version ? fmt::format("; this is PTX {}.{}", version / 10, version % 10) : std::string();
+  if (needed)
+    text += fmt::format(", which needs a driver for {} or newer", cudaVersion(needed));
+  return text + fmt::format("; the driver is for {}", cudaVersion(driverVersion));
 }
 
 } // namespace
@@ -49,26 +95,29 @@ Result<std::shared_ptr<const Module>> Module::load(const std::shared_ptr<const C
   const void *image = isElf ? code.data() : terminated.c_str();
 
   std::shared_ptr<Module> module(new Module(context));
-  int result = driver.symbols().cuModuleLoadDataEx(&module->handle_, image, std::size(options), options, values);
-  module->log_ = trimmed(std::move(notes));
-  if (result == CUDA_SUCCESS)
+  std::list<CUmodule> handle(1); // whatever a failed load leaves in it is no module
+  int result = driver.symbols().cuModuleLoadDataEx(&handle.front(), image, std::size(options), options, values);
+  if (result == CUDA_SUCCESS) {
+    module->handle_ = std::move(handle);
+    module->log_ = trimmed(std::move(notes));
     return std::shared_ptr<const Module>(module);
+  }
 
-  module->handle_ = nullptr;
   if (fits)
-    *fits = result != CUDA_ERROR_NO_BINARY_FOR_GPU;
+    *fits = !wantsOtherCode(result, isElf);
   Status status = driver.check(result, "loading {} of {} bytes on {} (sm_{}{})", isElf ? "a cubin" : "PTX", code.size(),
                                context->info().name, context->info().major, context->info().minor);
-  std::string log = trimmed(std::move(errors));
-  return log.empty() ? status : Status(status.code(), status.message() + "\n" + log, status.hint());
+  std::string message = status.message();
+  if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION && !isElf)
+    message += ptxTooNew(code, driver.version());
+  if (std::string log = trimmed(std::move(errors)); !log.empty())
+    message += "\n" + log;
+  return Status(status.code(), std::move(message), status.hint());
 }
 
 Module::~Module() {
-  if (!handle_)
-    return;
-  ScopedContext scope(*context_);
-  if (scope.status())
-    (void)context_->symbols().cuModuleUnload(handle_);
+  if (!handle_.empty())
+    context_->retire(handle_);
 }
 
 Result<Function> Module::function(const std::string &name) const {
@@ -80,7 +129,7 @@ Result<Function> Module::function(const std::string &name) const {
   Function function;
   function.module_ = shared_from_this();
   function.name_ = name;
-  int found = symbols.cuModuleGetFunction(&function.handle_, handle_, name.c_str());
+  int found = symbols.cuModuleGetFunction(&function.handle_, handle_.front(), name.c_str());
   if (found == CUDA_ERROR_NOT_FOUND)
     return Status(Code::NotFound, fmt::format("the module has no kernel \"{}\"", name));
   if (Status status = driver.check(found, "looking up kernel \"{}\"", name); !status)
@@ -114,7 +163,7 @@ Result<Module::Global> Module::global(const std::string &name) const {
     return scope.status();
   CUdeviceptr address = 0;
   size_t bytes = 0;
-  int found = context_->symbols().cuModuleGetGlobal(&address, &bytes, handle_, name.c_str());
+  int found = context_->symbols().cuModuleGetGlobal(&address, &bytes, handle_.front(), name.c_str());
   if (found == CUDA_ERROR_NOT_FOUND)
     return Status(Code::NotFound, fmt::format("the module has no global variable \"{}\"", name));
   if (Status status = context_->driver().check(found, "looking up global variable \"{}\"", name); !status)

@@ -55,15 +55,17 @@ private:
   FunctionAttributes attributes_{};
 };
 
-/// Loaded code. Immutable and thread-safe; shared by its functions, unloaded with the last of them.
+/// Loaded code. Immutable and thread-safe; shared by its functions. With the last of them it is retired, because
+/// launches of it may be pending: see Context::unloadRetired. Graphs that captured a launch need it too.
 class Module : public std::enable_shared_from_this<Module> {
 public:
-  /// Loads a cubin, or PTX, which the driver assembles for the device (its messages are in the Status on failure).
-  /// DriverError with CUDA_ERROR_NO_BINARY_FOR_GPU in the text when a cubin does not fit the device; see `fits`.
+  /// Loads a cubin, or PTX, which the driver assembles for the device. DriverError: the driver's name for the failure
+  /// and the messages of its assembler; for PTX that is too new for the driver, the version that it needs.
   static Result<std::shared_ptr<const Module>> load(const std::shared_ptr<const Context> &context,
                                                     std::string_view code);
-  /// The same, telling apart by *fits = false code that is sound but for another GPU, for which the caller may have
-  /// other code.
+  /// The same. *fits is false when this GPU or this driver does not take the code and may take other code of the same
+  /// kernel: code for another GPU, PTX newer than the driver, a cubin that the driver cannot read (of a newer toolkit,
+  /// for all that it says).
   static Result<std::shared_ptr<const Module>> load(const std::shared_ptr<const Context> &context,
                                                     std::string_view code, bool *fits);
 
@@ -87,7 +89,7 @@ private:
   explicit Module(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
 
   std::shared_ptr<const Context> context_;
-  CUmod_st *handle_ = nullptr; // owned
+  std::list<CUmod_st *> handle_; // owned; one, or none where it did not load. A list goes to Context::retire as it is
   std::string log_;
 };
 

@@ -7,18 +7,6 @@
 
 namespace tessera {
 
-Result<bool> isCapturing(const Context &context, StreamHandle stream) {
-  ScopedContext scope(context);
-  if (!scope.status())
-    return scope.status();
-  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (Status status = context.driver().check(context.symbols().cuStreamIsCapturing(stream, &capture),
-                                             "asking whether a stream is captured");
-      !status)
-    return status;
-  return capture != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 Status synchronize(const Context &context, StreamHandle stream) {
   ScopedContext scope(context);
   if (!scope.status())

@@ -3,16 +3,10 @@
 
 #include "runtime/driver/Context.h"
 
-struct CUstream_st;
 struct CUevent_st;
 
 namespace tessera {
 
-/// A CUstream of whoever made it; null is the default stream of the current context. Not owned.
-using StreamHandle = CUstream_st *;
-
-/// Whether work on the stream is being captured into a graph, when nothing may be allocated, loaded or waited for.
-Result<bool> isCapturing(const Context &context, StreamHandle stream);
 /// Blocks until the stream is done; reports what failed asynchronously.
 Status synchronize(const Context &context, StreamHandle stream);
 

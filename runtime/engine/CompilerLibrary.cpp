@@ -19,6 +19,7 @@ struct CompilerLibrary::Symbols {
   decltype(&tessera_compile) compile = nullptr;
   decltype(&tessera_compiler_build_id) buildId = nullptr;
   decltype(&tessera_compiler_assembler) assembler = nullptr;
+  decltype(&tessera_compiler_assembler_path) assemblerPath = nullptr;
   decltype(&tessera_compiler_release) release = nullptr;
 };
 
@@ -27,19 +28,19 @@ namespace {
 constexpr const char *libraryName = "libtessera-compiler.so";
 
 std::vector<std::filesystem::path> places() {
-  std::vector<std::filesystem::path> places;
+  std::vector<std::filesystem::path> found;
   auto beside = [&](const std::filesystem::path &file) {
     const std::filesystem::path folder = file.parent_path();
     for (const std::filesystem::path &place : {folder / libraryName, folder.parent_path() / "lib" / libraryName})
-      if (std::ranges::find(places, place) == places.end())
-        places.push_back(place);
+      if (std::ranges::find(found, place) == found.end())
+        found.push_back(place);
   };
   std::error_code ignored;
   Dl_info info;
   if (dladdr(reinterpret_cast<const void *>(&places), &info) && info.dli_fname)
     beside(std::filesystem::absolute(info.dli_fname, ignored));
   beside(std::filesystem::read_symlink("/proc/self/exe", ignored));
-  return places;
+  return found;
 }
 
 Status absent(std::string why) {
@@ -47,7 +48,9 @@ Status absent(std::string why) {
           fmt::format("install {} beside libtessera.so, or set TESSERA_COMPILER_LIBRARY to its path", libraryName)};
 }
 
-Result<std::string> find(const std::string &path) {
+} // namespace
+
+Result<std::string> CompilerLibrary::locate(const std::string &path) {
   if (!path.empty())
     return path;
   if (const char *named = std::getenv("TESSERA_COMPILER_LIBRARY"); named && *named)
@@ -61,6 +64,8 @@ Result<std::string> find(const std::string &path) {
   }
   return absent(fmt::format("{} was not found (searched {})", libraryName, fmt::join(searched, ", ")));
 }
+
+namespace {
 
 /// Another build's library may return what this header does not know.
 Code codeOf(int code) {
@@ -82,15 +87,19 @@ Code codeOf(int code) {
 } // namespace
 
 Result<std::shared_ptr<const CompilerLibrary>> CompilerLibrary::open(const std::string &path) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const CompilerLibrary>> opened;
-  Result<std::string> found = find(path);
+  // For good: an engine may be used after exit has begun.
+  static std::mutex &mutex = *new std::mutex;
+  static auto &opened = *new std::map<std::string, std::shared_ptr<const CompilerLibrary>>;
+  Result<std::string> found = locate(path);
   if (!found)
     return found.status();
-  std::lock_guard lock(mutex);
-  if (auto known = opened.find(*found); known != opened.end())
-    return known->second;
-
+  {
+    std::lock_guard lock(mutex);
+    if (auto known = opened.find(*found); known != opened.end())
+      return known->second;
+  }
+  // Not under the lock, which a fork in this long moment would leave held in the child; threads that open it at once
+  // get the same library of the loader's.
   void *handle = dlopen(found->c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {
     const char *why = dlerror();
@@ -106,14 +115,15 @@ Result<std::shared_ptr<const CompilerLibrary>> CompilerLibrary::open(const std::
   resolve(symbols->compile, "tessera_compile");
   resolve(symbols->buildId, "tessera_compiler_build_id");
   resolve(symbols->assembler, "tessera_compiler_assembler");
+  resolve(symbols->assemblerPath, "tessera_compiler_assembler_path");
   resolve(symbols->release, "tessera_compiler_release");
   if (!missing.empty())
     return absent(fmt::format("{} lacks {}", *found, fmt::join(missing, ", ")));
   std::shared_ptr<CompilerLibrary> library(new CompilerLibrary);
   library->path_ = *found;
   library->symbols_ = std::move(symbols);
-  opened.emplace(*found, library);
-  return std::shared_ptr<const CompilerLibrary>(library);
+  std::lock_guard lock(mutex);
+  return opened.emplace(*found, library).first->second;
 }
 
 Result<CompileOutput> CompilerLibrary::compile(const CompileRequest &request) const {
@@ -147,5 +157,6 @@ Result<CompileOutput> CompilerLibrary::compile(const CompileRequest &request) co
 
 std::string CompilerLibrary::buildId() const { return symbols_->buildId(); }
 std::string CompilerLibrary::assembler() const { return symbols_->assembler(); }
+std::string CompilerLibrary::assemblerPath() const { return symbols_->assemblerPath(); }
 
 } // namespace tessera

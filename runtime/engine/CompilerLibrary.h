@@ -33,12 +33,16 @@ public:
   /// there is none.
   static Result<std::shared_ptr<const CompilerLibrary>> open(const std::string &path = {});
 
+  /// Where open() would take it from, without opening it. Unsupported, with what was searched, where there is none.
+  static Result<std::string> locate(const std::string &path = {});
+
   /// InvalidArgument, Unsupported, File or CompileError with the compiler's diagnostics.
   Result<CompileOutput> compile(const CompileRequest &request) const;
 
   const std::string &path() const { return path_; }
-  std::string buildId() const;   ///< content hash of this build of the compiler
-  std::string assembler() const; ///< "nvJitLink 13.0", or "none" with the reason
+  std::string buildId() const;       ///< content hash of this build of the compiler
+  std::string assembler() const;     ///< "nvJitLink 13.0", or "none: " and the reason
+  std::string assemblerPath() const; ///< the file that it was loaded from; empty: none
 
 private:
   struct Symbols;

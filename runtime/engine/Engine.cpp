@@ -1,96 +1,242 @@
-// Walks the sources of kernels: memory, then the compiler.
+// Walks the sources of kernels: memory, bundles, then the disk cache and the compiler.
 #include "runtime/engine/Engine.h"
 
 #include "runtime/engine/KernelTable.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <fmt/format.h>
+#include <mutex>
 
 namespace tessera {
-
-struct Engine::State {
-  EngineOptions options;
-  detail::KernelTable table;
-};
-
 namespace {
+
+/// Unloading waits for the device, so it is done for so many kernels at once.
+constexpr size_t unloadBatch = 32;
 
 double millisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-Result<detail::KernelTable::Loaded> compileAndLoad(const std::string &library, const AttentionSpec &spec,
-                                                   const Schedule &schedule, const Device &device) {
-  const auto start = std::chrono::steady_clock::now();
-  Result<std::shared_ptr<const CompilerLibrary>> compiler = CompilerLibrary::open(library);
-  if (!compiler)
-    return compiler.status();
-  CompileRequest request;
-  request.spec = spec;
-  request.schedule = schedule;
-  request.target = device.target().name;
-  Result<CompileOutput> output = (*compiler)->compile(request);
-  if (!output)
-    return output.status();
-  Result<KernelImage> image = KernelImage::parse(output->bytes);
-  if (!image)
-    return Status(Code::Internal,
-                  fmt::format("{} returned no image: {}", (*compiler)->path(), image.status().message()),
-                  "libtessera.so and libtessera-compiler.so must come from one build");
-  if (!(image->spec == spec) || image->schedule != schedule || image->target != request.target)
-    return Status(Code::Internal, fmt::format("{} was asked for {} {} {} and returned {} {} {}", (*compiler)->path(),
-                                              spec.text(), schedule.text(), request.target, image->spec.text(),
-                                              image->schedule.text(), image->target));
-  const double compileMs = millisecondsSince(start);
-  Result<std::shared_ptr<detail::LoadedKernel>> loaded = detail::LoadedKernel::load(std::move(*image), device);
-  if (!loaded)
-    return loaded.status();
-  (*loaded)->compileMs = compileMs;
-  if (!output->warnings.empty())
-    (*loaded)->warnings = output->warnings + ((*loaded)->warnings.empty() ? "" : "\n") + (*loaded)->warnings;
-  return detail::KernelTable::Loaded(*loaded);
-}
+/// The decision about one request: an image of a bundle, or a schedule to look for and to compile.
+struct Decision {
+  std::optional<Candidate> bundled;
+  Schedule schedule;
+  detail::KernelTable::Reason reason; // null: the default's
+};
 
 } // namespace
 
+struct Engine::State {
+  EngineOptions options;
+  std::vector<std::shared_ptr<const Bundle>> bundles;
+  bool tuned = false; ///< some bundle holds tuning records, so that the choice may depend on the shape
+  detail::KernelTable table;
+  std::once_flag sourceOnce;
+  std::unique_ptr<ImageSource> source; ///< once it is needed
+  std::atomic<uint64_t> bundleHits{0}, diskHits{0}, failures{0}, bundleMisses{0};
+
+  explicit State(EngineOptions given) : options(std::move(given)), table(std::max(1u, options.maxKernels)) {}
+
+  ImageSource &images() {
+    std::call_once(sourceOnce, [&] {
+      auto warn = options.warn ? options.warn : [](const std::string &warning) {
+        std::fprintf(stderr, "tessera: %s\n", warning.c_str());
+      };
+      source = std::make_unique<ImageSource>(DiskCache::open(options.cache, warn), options.compilerLibrary);
+    });
+    return *source;
+  }
+
+  Result<Decision> decide(const AttentionSpec &spec, const Problem &problem, const Device &device,
+                          const Schedule *given);
+  Result<Kernel> make(const detail::KernelKey &asked, const AttentionSpec &spec, const Problem &problem,
+                      const Device &device, const PrepareOptions &options);
+  Result<detail::KernelTable::Loaded> load(const Decision &decision, const AttentionSpec &spec, const Device &device);
+};
+
 Result<Engine> Engine::create(EngineOptions options) {
-  auto state = std::make_shared<State>();
-  state->options = std::move(options);
+  auto state = std::make_shared<State>(std::move(options));
+  const auto add = [&](Result<std::shared_ptr<const Bundle>> bundle) -> Status {
+    if (!bundle)
+      return bundle.status();
+    if (state->options.bundleKey) {
+      Result<PublicKey> key = PublicKey::parse(*state->options.bundleKey);
+      if (!key)
+        return key.status();
+      if (Status status = (*bundle)->verifySignature(*key); !status)
+        return status;
+    }
+    state->tuned |= !(*bundle)->index().records.empty();
+    state->bundles.push_back(*std::move(bundle));
+    return {};
+  };
+  for (const std::string &path : state->options.bundles)
+    if (Status status = add(Bundle::open(path)); !status)
+      return status;
+  for (const EmbeddedBundle &embedded : state->options.embeddedBundles)
+    if (Status status = add(Bundle::openEmbedded(embedded.bytes, embedded.name)); !status)
+      return status;
   return Engine(std::move(state));
 }
 
 Result<Kernel> Engine::prepare(const AttentionSpec &spec, const Problem &problem, const Device &device,
                                const PrepareOptions &options) const {
+  // Before any lock: a child may have been forked while another thread held it.
+  if (Status status = device.context()->driver().usable(); !status) [[unlikely]]
+    return status;
   if (Status status = problem.validate(); !status) [[unlikely]]
     return status;
-  const bool given = options.schedule.has_value();
-  const Context &context = *device.context();
-  const detail::KernelKey asked(context, spec, given ? &*options.schedule : nullptr);
-  if (detail::KernelTable::Loaded kernel = state_->table.find(asked)) [[likely]]
-    return Kernel(std::move(kernel), Source::Memory, given);
+  const Schedule *given = options.schedule ? &*options.schedule : nullptr;
+  const detail::KernelKey asked(*device.context(), spec, given, state_->tuned ? &problem : nullptr);
+  if (detail::KernelTable::Found found = state_->table.find(asked); found.kernel) [[likely]]
+    return Kernel(std::move(found.kernel), Source::Memory, std::move(found.reason));
+  Result<Kernel> kernel = state_->make(asked, spec, problem, device, options);
+  if (!kernel)
+    ++state_->failures;
+  return kernel;
+}
 
+Result<Kernel> Engine::State::make(const detail::KernelKey &asked, const AttentionSpec &spec, const Problem &problem,
+                                   const Device &device, const PrepareOptions &options) {
   if (Status status = spec.validate(); !status)
     return status;
-  const Schedule schedule = given ? *options.schedule : defaultSchedule(spec, device.target());
-  if (Status status = schedule.legal(spec, device.target()); !status)
-    return status;
+  // Each thread for its own stream, and not the one that happens to make the kernel for others too.
+  Result<bool> capturing = device.context()->capturing(options.stream);
+  if (!capturing)
+    return capturing.status();
+  if (*capturing)
+    return Status(Code::Unsupported,
+                  "a graph is being captured, and this kernel is not in memory: loading it would end the capture",
+                  "prepare every kernel that a graph launches before it begins to be captured");
+  Result<Decision> decision = decide(spec, problem, device, options.schedule ? &*options.schedule : nullptr);
+  if (!bundles.empty() && !(decision && decision->bundled))
+    ++bundleMisses;
+  if (!decision)
+    return decision.status();
   bool made = false;
-  Result<detail::KernelTable::Loaded> kernel = state_->table.findOrMake(
-      detail::KernelKey(context, spec, &schedule),
-      [&] { return compileAndLoad(state_->options.compilerLibrary, spec, schedule, device); }, made);
+  Result<detail::KernelTable::Loaded> kernel = table.findOrMake(
+      detail::KernelKey(*device.context(), spec, &decision->schedule), [&] { return load(*decision, spec, device); },
+      made);
   if (!kernel)
     return kernel.status();
-  if (!given)
-    state_->table.add(asked, *kernel);
-  return Kernel(*kernel, made ? Source::Compiler : Source::Memory, given);
+  table.add(asked, *kernel, decision->reason);
+  return Kernel(*kernel, made ? (*kernel)->origin : Source::Memory, decision->reason);
 }
 
-Result<Explanation> Engine::explain(const AttentionSpec &spec, const Device &device,
+Result<Decision> Engine::State::decide(const AttentionSpec &spec, const Problem &problem, const Device &device,
+                                       const Schedule *given) {
+  const auto reason = [](std::string text) { return std::make_shared<const std::string>(std::move(text)); };
+  Decision decision;
+  const DeviceFacts facts = DeviceFacts::of(device);
+  BundleChoice choice = chooseFromBundles(bundles, spec, problem, facts, given);
+  if (choice.chosen) {
+    Result<Schedule> schedule = Schedule::parse(choice.chosen->entry->schedule);
+    if (!schedule)
+      return Status(Code::File, fmt::format("{}: {}", choice.chosen->bundle->path(), schedule.status().message()));
+    decision.schedule = *schedule;
+    decision.reason = reason(std::move(choice.scheduleReason));
+    decision.bundled = std::move(choice.chosen);
+    return decision;
+  }
+  if (options.policy == Policy::BundleOnly)
+    return Status(Code::NotFound,
+                  fmt::format("no bundle serves {} on {} ({})", spec.text(), device.name(), device.info().name),
+                  bundles.empty() ? "the policy bundle-only needs a bundle" : describeNearest(bundles, spec, choice));
+  if (given) {
+    decision.schedule = *given;
+    decision.reason = reason("given by the caller");
+  } else if (auto record = chooseRecord(bundles, spec, problem, facts)) {
+    decision.schedule = record->record->schedule;
+    decision.reason = reason(describe(*record));
+  } else {
+    decision.schedule = defaultSchedule(spec, device.target());
+  }
+  if (Status status = decision.schedule.legal(spec, device.target()); !status)
+    return status;
+  return decision;
+}
+
+Result<detail::KernelTable::Loaded> Engine::State::load(const Decision &decision, const AttentionSpec &spec,
+                                                        const Device &device) {
+  const Context &context = *device.context();
+  if (context.retired() >= unloadBatch)
+    if (Status status = context.unloadRetired(); !status)
+      return status;
+
+  const auto start = std::chrono::steady_clock::now();
+  FoundImage found;
+  Source origin = Source::Bundle;
+  if (decision.bundled) {
+    Result<KernelImage> image = decision.bundled->bundle->image(*decision.bundled->entry);
+    if (!image)
+      return image.status();
+    found.image = *std::move(image);
+    found.milliseconds = millisecondsSince(start);
+  } else {
+    Result<FoundImage> image = images().get(spec, decision.schedule, device.target(), options.policy);
+    if (!image)
+      return image.status();
+    found = *std::move(image);
+    origin = found.compiled ? Source::Compiler : Source::Disk;
+  }
+  Result<std::shared_ptr<detail::LoadedKernel>> loaded = detail::LoadedKernel::load(std::move(found.image), device);
+  if (!loaded)
+    return loaded.status();
+  detail::LoadedKernel &kernel = **loaded;
+  kernel.origin = origin;
+  kernel.fetchMs = found.milliseconds;
+  if (decision.bundled)
+    kernel.bundle = decision.bundled->bundle->path();
+  if (!found.warnings.empty())
+    kernel.warnings = found.warnings + (kernel.warnings.empty() ? "" : "\n") + kernel.warnings;
+  bundleHits += origin == Source::Bundle;
+  diskHits += origin == Source::Disk;
+  return detail::KernelTable::Loaded(*loaded);
+}
+
+Result<Explanation> Engine::explain(const AttentionSpec &spec, const Problem &problem, const Device &device,
                                     const PrepareOptions &options) const {
+  if (Status status = problem.validate(); !status)
+    return status;
   if (Status status = spec.validate(); !status)
     return status;
-  return options.schedule ? tessera::explain(spec, device.target(), *options.schedule)
-                          : tessera::explain(spec, device.target());
+  if (options.schedule)
+    return tessera::explain(spec, device.target(), *options.schedule);
+  Result<Decision> decision = state_->decide(spec, problem, device, nullptr);
+  if (!decision)
+    return decision.status();
+  if (!decision->reason)
+    return tessera::explain(spec, device.target());
+  Result<Target> target =
+      Target::parse(decision->bundled ? decision->bundled->entry->target.text() : std::string(device.target().name));
+  if (!target)
+    return target.status();
+  Explanation why = tessera::explain(spec, *target, decision->schedule);
+  why.reason = *decision->reason;
+  return why;
 }
+
+EngineCounters Engine::counters() const {
+  EngineCounters counters;
+  counters.memoryHits = state_->table.hits();
+  counters.bundleHits = state_->bundleHits;
+  counters.diskHits = state_->diskHits;
+  counters.failures = state_->failures;
+  counters.bundleMisses = state_->bundleMisses;
+  counters.evictions = state_->table.evictions();
+  counters.loadedKernels = state_->table.size();
+  if (state_->options.policy != Policy::BundleOnly) {
+    ImageSource &images = state_->images();
+    counters.compiles = images.compiles();
+    counters.disk = images.cache().counters();
+  }
+  return counters;
+}
+
+DiskCache &Engine::cache() const { return state_->images().cache(); }
+
+std::span<const std::shared_ptr<const Bundle>> Engine::bundles() const { return state_->bundles; }
 
 } // namespace tessera

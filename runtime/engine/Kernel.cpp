@@ -1,6 +1,7 @@
 // Loads images and launches them.
 #include "runtime/engine/Kernel.h"
 
+#include "runtime/engine/DeviceFit.h"
 #include "runtime/engine/Explain.h"
 #include "runtime/engine/LoadedKernel.h"
 
@@ -27,29 +28,11 @@ std::string warningsOf(std::string_view log) {
 namespace detail {
 namespace {
 
-/// Whether the device can run what was compiled for `target`, and with the shared memory it asks for.
-Status checkDevice(const KernelImage &image, const Device &device) {
-  Result<Target> target = Target::parse(image.target);
-  if (!target)
-    return target.status();
-  const DeviceInfo &info = device.info();
-  if (info.major * 10 + info.minor < target->major * 10 + target->minor)
-    return {Code::Unsupported,
-            fmt::format("the kernel was compiled for {}; {} ({}) has compute capability {}.{}", image.target,
-                        device.name(), info.name, info.major, info.minor),
-            fmt::format("compile it for {}", device.target().name)};
-  if (image.dynamicSharedBytes > info.sharedBytesPerBlock)
-    return {Code::Unsupported,
-            fmt::format("the kernel needs {} bytes of shared memory per block; {} ({}) has {}",
-                        image.dynamicSharedBytes, device.name(), info.name, info.sharedBytesPerBlock),
-            fmt::format("compile it for {}", device.target().name)};
-  return {};
-}
-
 /// The cubin where the device runs it, else the PTX.
-Result<std::shared_ptr<const Module>> loadModule(const KernelImage &image, const Device &device, bool &fromCubin) {
+Result<std::shared_ptr<const Module>> loadModule(const KernelImage &image, const Device &device, CodeFit fit,
+                                                 bool &fromCubin) {
   fromCubin = false;
-  if (!image.cubin.empty() && !device.simulated()) {
+  if (fit != CodeFit::Ptx && !device.simulated()) {
     bool fits = true;
     auto module =
         Module::load(device.context(), {reinterpret_cast<const char *>(image.cubin.data()), image.cubin.size()}, &fits);
@@ -57,6 +40,11 @@ Result<std::shared_ptr<const Module>> loadModule(const KernelImage &image, const
     if (module.ok() || fits)
       return module;
   }
+  if (image.ptx.empty())
+    return Status(Code::Unsupported,
+                  fmt::format("{} ({}) refuses the cubin for {}, and the image holds no PTX to assemble anew",
+                              device.name(), device.info().name, image.target),
+                  "keep the PTX in the bundle, or build it with a toolkit as old as the driver");
   return Module::load(device.context(), image.ptx);
 }
 
@@ -65,11 +53,15 @@ Result<std::shared_ptr<const Module>> loadModule(const KernelImage &image, const
 Result<std::shared_ptr<LoadedKernel>> LoadedKernel::load(KernelImage image, const Device &device) {
   if (Status status = image.validate(); !status)
     return status;
-  if (Status status = checkDevice(image, device); !status)
-    return status;
+  const CodeMatch match = fitOnDevice(KernelNeeds::of(image), DeviceFacts::of(device));
+  if (match.fit == CodeFit::None)
+    return Status(Code::Unsupported,
+                  fmt::format("the kernel for {} cannot run on {} ({}): {}", image.target, device.name(),
+                              device.info().name, match.reason),
+                  fmt::format("compile it for {}", device.target().name));
   const auto start = std::chrono::steady_clock::now();
   bool fromCubin = false;
-  Result<std::shared_ptr<const Module>> module = loadModule(image, device, fromCubin);
+  Result<std::shared_ptr<const Module>> module = loadModule(image, device, match.fit, fromCubin);
   if (!module)
     return module.status();
   Result<Function> function = (*module)->function(image.entry);
@@ -93,9 +85,9 @@ Result<std::shared_ptr<LoadedKernel>> LoadedKernel::load(KernelImage image, cons
                     image.entry, image.blockThreads, function->attributes().registers, image.dynamicSharedBytes,
                     device.name(), device.info().name));
   const double loadMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  return std::make_shared<LoadedKernel>(LoadedKernel{std::move(image), device, *function, std::move(parameters),
-                                                     blocks ? std::optional<uint32_t>(*blocks) : std::nullopt,
-                                                     fromCubin, 0, loadMs, warningsOf((*module)->log())});
+  return std::make_shared<LoadedKernel>(std::move(image), device, *function, std::move(parameters),
+                                        blocks ? std::optional<uint32_t>(*blocks) : std::nullopt, fromCubin, loadMs,
+                                        warningsOf((*module)->log()));
 }
 
 } // namespace detail
@@ -104,7 +96,9 @@ Result<Kernel> Kernel::load(const KernelImage &image, const Device &device) {
   Result<std::shared_ptr<detail::LoadedKernel>> loaded = detail::LoadedKernel::load(image, device);
   if (!loaded)
     return loaded.status();
-  return Kernel(*loaded, Source::Image, true);
+  static const auto &reason =
+      *new std::shared_ptr<const std::string>(std::make_shared<std::string>("recorded in the image"));
+  return Kernel(*loaded, Source::Image, reason);
 }
 
 Status Kernel::launch(const LaunchArguments &arguments, StreamHandle stream) const {
@@ -120,7 +114,7 @@ Status Kernel::launch(const LaunchArguments &arguments, StreamHandle stream) con
     parameters[count++] = &launch.values[unsigned(argument)];
   return kernel.function.launch({.grid = {launch.blocks, 1, 1},
                                  .block = {kernel.image.blockThreads, 1, 1},
-                                 .cluster = {1, 1, 1},
+                                 .cluster = {kernel.image.clusterBlocks, 1, 1},
                                  .dynamicSharedBytes = kernel.image.dynamicSharedBytes},
                                 parameters, stream);
 }
@@ -134,9 +128,7 @@ KernelInfo Kernel::info() const {
   info.source = source_;
   info.spec = image.spec;
   info.schedule = image.schedule;
-  info.scheduleReason = source_ == Source::Image ? "recorded in the image"
-                        : scheduleGiven_         ? "given by the caller"
-                                                 : explain(image.spec, kernel.device.target()).reason;
+  info.scheduleReason = scheduleReason_ ? *scheduleReason_ : explain(image.spec, kernel.device.target()).reason;
   info.target = image.target;
   info.device = fmt::format("{} ({})", kernel.device.name(), kernel.device.info().name);
   info.entry = image.entry;
@@ -155,7 +147,9 @@ KernelInfo Kernel::info() const {
   if (auto tool = image.toolVersions.find("assembler"); tool != image.toolVersions.end())
     info.assembler = tool->second;
   info.ptxVersion = image.ptxVersion;
-  info.compileMs = kernel.compileMs;
+  info.origin = kernel.origin;
+  info.bundle = kernel.bundle;
+  (kernel.origin == Source::Compiler ? info.compileMs : info.readMs) = kernel.fetchMs;
   info.loadMs = kernel.loadMs;
   info.warnings = kernel.warnings;
   return info;

@@ -13,8 +13,9 @@ namespace detail {
 struct LoadedKernel;
 }
 
-/// A cheap handle; copies share the loaded code, which stays loaded until the last of them and the engine that prepared
-/// it are gone. Immutable, therefore thread-safe.
+/// A cheap handle; copies share the loaded code, which stays loaded as long as one of them, or the engine that prepared
+/// it, holds it. It is unloaded later than that, when the device has done what was launched; a graph that captured a
+/// launch needs a handle as long as it is launched itself. Immutable, therefore thread-safe.
 class Kernel {
 public:
   /// Loads an image: its cubin where the device runs it, else its PTX by the driver's own compiler. Unsupported where
@@ -35,11 +36,12 @@ public:
 
 private:
   friend class Engine;
-  Kernel(std::shared_ptr<const detail::LoadedKernel> loaded, Source source, bool scheduleGiven)
-      : loaded_(std::move(loaded)), source_(source), scheduleGiven_(scheduleGiven) {}
+  Kernel(std::shared_ptr<const detail::LoadedKernel> loaded, Source source,
+         std::shared_ptr<const std::string> scheduleReason)
+      : loaded_(std::move(loaded)), scheduleReason_(std::move(scheduleReason)), source_(source) {}
   std::shared_ptr<const detail::LoadedKernel> loaded_;
+  std::shared_ptr<const std::string> scheduleReason_; // null: the default's
   Source source_;
-  bool scheduleGiven_;
 };
 
 } // namespace tessera

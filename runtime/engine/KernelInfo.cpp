@@ -6,7 +6,17 @@
 namespace tessera {
 
 std::string_view name(Source source) {
-  return source == Source::Compiler ? "compiler" : source == Source::Memory ? "memory" : "image";
+  constexpr std::string_view names[] = {"compiler", "memory", "disk", "bundle", "image"};
+  return names[unsigned(source)];
+}
+
+std::string KernelInfo::sourceText() const {
+  if (source == Source::Image)
+    return "image";
+  const std::string how = origin == Source::Compiler ? fmt::format("compiled in {:.1f} ms", compileMs)
+                          : origin == Source::Bundle ? fmt::format("read from {} in {:.2f} ms", bundle, readMs)
+                                                     : fmt::format("read from the disk cache in {:.2f} ms", readMs);
+  return fmt::format("{}, {}", name(source), how);
 }
 
 std::string KernelInfo::text() const {
@@ -16,8 +26,7 @@ std::string KernelInfo::text() const {
   line("attention", spec.text());
   line("device", device);
   line("target", fmt::format("{}, PTX {}.{}", target, ptxVersion / 10, ptxVersion % 10));
-  line("source", source == Source::Image ? std::string(name(source))
-                                         : fmt::format("{}, compiled in {:.1f} ms", name(source), compileMs));
+  line("source", sourceText());
   line("schedule", schedule.text());
   line("because", scheduleReason);
   line("code", fmt::format("{}, loaded in {:.1f} ms", code, loadMs));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/driver/Context.h"
+#include "runtime/spec/Problem.h"
 #include "runtime/spec/Schedule.h"
 
 #include <array>
@@ -13,9 +14,11 @@ namespace tessera::detail {
 /// Equal requests have equal keys; requests whose specs or schedules differ in any field that matters have different
 /// ones, be they valid or not.
 struct KernelKey {
-  std::array<uint64_t, 11> words{};
+  std::array<uint64_t, 16> words{};
 
-  KernelKey(const Context &context, const AttentionSpec &spec, const Schedule *schedule) {
+  /// `schedule` null: the one that is chosen. `problem` null: the choice does not depend on the shape.
+  KernelKey(const Context &context, const AttentionSpec &spec, const Schedule *schedule,
+            const Problem *problem = nullptr) {
     auto pack = [](uint64_t high, uint64_t low) { return high << 32 | low; };
     words[0] = uint64_t(reinterpret_cast<uintptr_t>(context.handle()));
     words[10] = uint64_t(reinterpret_cast<uintptr_t>(&context.driver()));
@@ -28,7 +31,12 @@ struct KernelKey {
     words[6] = uint64_t(spec.mask.left.has_value()) | uint64_t(spec.mask.right.has_value()) << 1 |
                uint64_t(spec.softcap.has_value()) << 2 |
                uint64_t(!spec.mask.isFull() && spec.mask.align == Align::BottomRight) << 3 |
-               uint64_t(schedule != nullptr) << 4;
+               uint64_t(schedule != nullptr) << 4 | uint64_t(problem != nullptr) << 5;
+    if (problem) {
+      const int64_t extents[] = {problem->batch, problem->heads, problem->kvHeads, problem->seqlenQ, problem->seqlenKv};
+      for (unsigned i = 0; i < 5; ++i)
+        words[11 + i] = uint64_t(extents[i]);
+    }
     if (!schedule)
       return;
     words[7] = pack(schedule->tileQ, schedule->tileKv);

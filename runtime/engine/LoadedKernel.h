@@ -3,6 +3,7 @@
 
 #include "runtime/driver/Module.h"
 #include "runtime/engine/Device.h"
+#include "runtime/engine/KernelInfo.h"
 #include "runtime/image/KernelImage.h"
 
 #include <vector>
@@ -16,9 +17,13 @@ struct LoadedKernel {
   std::vector<Argument> parameters; ///< in the order of the kernel's declaration
   std::optional<uint32_t> blocksPerSm;
   bool fromCubin = false;
-  double compileMs = 0;
   double loadMs = 0;
   std::string warnings;
+
+  // Filled by the engine.
+  Source origin = Source::Image; ///< what the image came from; never Memory
+  std::string bundle;            ///< path, where that is a bundle
+  double fetchMs = 0;            ///< to compile or to read the image
 
   /// See Kernel::load.
   static Result<std::shared_ptr<LoadedKernel>> load(KernelImage image, const Device &device);

@@ -1,8 +1,8 @@
 // Views of tensors that somebody else owns: address, element type, extents and strides.
 #pragma once
 
-#include "runtime/engine/Problem.h"
 #include "runtime/spec/DType.h"
+#include "runtime/spec/Problem.h"
 
 #include <array>
 #include <cstdint>

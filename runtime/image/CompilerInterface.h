@@ -48,6 +48,10 @@ const char *tessera_compiler_build_id(void);
 /* The assembler that cubins come from, e.g. "nvJitLink 13.0", or "none" with the reason; static storage. */
 const char *tessera_compiler_assembler(void);
 
+/* The file that the assembler was loaded from, empty where there is none; static storage. Whoever remembers what
+ * tessera_compiler_assembler() said remembers it for this file. */
+const char *tessera_compiler_assembler_path(void);
+
 void tessera_compiler_release(tessera_compiler_blob *blob);
 
 #ifdef __cplusplus

@@ -4,7 +4,10 @@
 
 #include "runtime/spec/Schedule.h"
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace tessera {
 
@@ -20,6 +23,14 @@ struct ImageKey {
   /// Schema version and every field as "name length:value", one a line, so that no value can imitate another field.
   std::string text() const;
 };
+
+struct KeyField {
+  std::string name, value;
+  friend bool operator==(const KeyField &, const KeyField &) = default;
+};
+/// The fields of a key text in their order, after the schema as a field of that name; nothing for a text that is no
+/// key.
+std::optional<std::vector<KeyField>> keyFields(std::string_view keyText);
 
 /// The hexadecimal BLAKE2b-256 of a key text: file name in caches, index entry in bundles.
 std::string keyHash(std::string_view keyText);

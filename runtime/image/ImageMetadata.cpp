@@ -111,6 +111,7 @@ std::string metadataText(const KernelImage &image) {
       {"grid", queryTilesRule},
       {"tile_q", image.tileQ},
       {"block_threads", image.blockThreads},
+      {"cluster_blocks", image.clusterBlocks},
       {"dynamic_shared_bytes", image.dynamicSharedBytes},
       {"registers", optional(image.registers)},
       {"spill_bytes", optional(image.spillBytes)},
@@ -143,6 +144,7 @@ Status readMetadata(std::string_view text, KernelImage &image) {
     fields.fail("grid", fmt::format("has the unknown rule '{}'", rule.substr(0, 64)));
   image.tileQ = fields.number("tile_q");
   image.blockThreads = fields.number("block_threads");
+  image.clusterBlocks = fields.number("cluster_blocks");
   image.dynamicSharedBytes = fields.number("dynamic_shared_bytes");
   image.registers = fields.optionalNumber("registers");
   image.spillBytes = fields.optionalNumber("spill_bytes");

@@ -7,7 +7,8 @@
 //   64  metadata (JSON) | zeros to 16 | PTX (zstd) | zeros to 16 | cubin | zeros to 16
 //   end BLAKE2b-256 of everything before it
 //
-// All numbers are little-endian. There is one form for one image: no gaps, zero padding, nothing after the digest.
+// All numbers are little-endian. There is one form for one image: no gaps, zero padding, nothing after the digest; the
+// compressed PTX alone may differ between versions of zstd.
 #include "runtime/image/KernelImage.h"
 
 #include "runtime/image/Digest.h"
@@ -73,8 +74,15 @@ Status KernelImage::validate() const {
   if (dynamicSharedBytes > known->sharedBytesPerBlock)
     return refuse(fmt::format("{} bytes of shared memory; {} has {} per block", dynamicSharedBytes, target,
                               known->sharedBytesPerBlock));
-  if (ptx.empty() || ptx.find('\0') != std::string::npos)
-    return refuse("the PTX is empty or holds a zero byte");
+  if (clusterBlocks == 0 || clusterBlocks > 16 || (clusterBlocks > 1 && known->major < 9))
+    return refuse(fmt::format("clusters of {} blocks; {} allows {}", clusterBlocks, target,
+                              known->major < 9 ? "none, which is 1" : "1 to 16"));
+  if (ptx.empty() && cubin.empty())
+    return refuse("it holds neither PTX nor a cubin");
+  if (ptx.find('\0') != std::string::npos)
+    return refuse("the PTX holds a zero byte");
+  if (!ptx.empty() && ptxVersion == 0)
+    return refuse("it holds PTX of no version");
   if (ptx.size() > maxSection || cubin.size() > maxSection)
     return refuse(
         fmt::format("{} bytes of PTX and {} of cubin; at most {} each", ptx.size(), cubin.size(), maxSection));
@@ -167,6 +175,8 @@ Result<KernelImage> KernelImage::parse(std::string_view bytes) {
   KernelImage image;
   if (Status status = detail::readMetadata(metadata, image); !status.ok())
     return status;
+  if (detail::metadataText(image) != metadata)
+    return malformed("the metadata is not in the one form that this library writes");
   if (ZSTD_getFrameContentSize(compressed.data(), compressed.size()) != header.ptx ||
       ZSTD_findFrameCompressedSize(compressed.data(), compressed.size()) != compressed.size())
     return malformed("the compressed PTX is not one frame of the stated size");
@@ -178,6 +188,20 @@ Result<KernelImage> KernelImage::parse(std::string_view bytes) {
   if (Status status = image.validate(); !status.ok())
     return Status(Code::File, status.message(), status.hint());
   return image;
+}
+
+Result<std::string> KernelImage::readKeyText(const std::function<std::string(uint64_t)> &next) {
+  const std::string start = next(headerSize);
+  Header header;
+  if (start.size() != headerSize)
+    return malformed(fmt::format("{} bytes are too few for one", start.size()));
+  std::memcpy(&header, start.data(), sizeof header);
+  if (std::string_view(header.magic, 8) != magic || header.version != formatVersion || header.metadata > maxSection)
+    return malformed("the first bytes are not those of one");
+  KernelImage image;
+  if (Status status = detail::readMetadata(next(header.metadata), image); !status.ok())
+    return status;
+  return std::move(image.keyText);
 }
 
 } // namespace tessera

@@ -5,6 +5,7 @@
 #include "runtime/image/ImageKey.h"
 #include "runtime/image/KernelParameters.h"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct KernelImage {
   GridRule grid = GridRule::QueryTiles;
   uint32_t tileQ = 0;                              ///< query rows per block, for the grid rule
   uint32_t blockThreads = 0;                       ///< x; y = z = 1
+  uint32_t clusterBlocks = 1;                      ///< blocks per cluster, along x; more than 1 needs sm_90
   uint32_t dynamicSharedBytes = 0;                 ///< per block
   std::optional<uint32_t> registers;               ///< per thread, from the assembler; absent without a cubin
   std::optional<uint32_t> spillBytes;              ///< per thread, from the assembler
@@ -41,13 +43,17 @@ struct KernelImage {
   std::map<std::string, std::string> toolVersions; ///< "llvm" -> "22.1.0", "assembler" -> "nvJitLink 13.0"
   std::string buildId;                             ///< of the compiler library
   std::string keyText;                             ///< ImageKey::text(); compared on load from caches
-  std::string ptx;
-  std::vector<uint8_t> cubin; ///< empty without an assembler: the driver then assembles the PTX
+  std::string ptx;                                 ///< may be empty where there is a cubin (tessera bundle strip-ptx)
+  std::vector<uint8_t> cubin;                      ///< empty without an assembler: the driver then assembles the PTX
 
   /// The one serialised form; the same bytes for the same image. InvalidArgument where the image contradicts itself.
   Result<std::string> serialize() const;
   /// The inverse, for untrusted bytes: File with what is wrong, for any bytes that serialize() did not write.
   static Result<KernelImage> parse(std::string_view bytes);
+  /// The key text of a serialised image from its header and metadata alone: `next` hands out that many more of its
+  /// bytes, fewer at the end. The digest is not checked: for listings and explanations, never for loading. File where
+  /// these are not the first bytes of an image.
+  static Result<std::string> readKeyText(const std::function<std::string(uint64_t)> &next);
   /// Checks that the facts fit each other (block and warps, shared memory and target, parameter names and types, ...).
   Status validate() const;
 

@@ -5,71 +5,32 @@
 //     Both run on the unit tests' driver, which loads and runs nothing: what is left is Tessera's own time.
 //   tessera-engine-bench load        prepare on the simulator, which parses the kernel's PTX
 //   tessera-engine-bench simulate    S 1024, d 64, one causal head on one core, with the simulator's checks and without
+//   tessera-engine-bench ship FOLDER         compiles kernels into a disk cache and a bundle in this folder
+//   tessera-engine-bench from-disk FOLDER    prepares the cached ones, as the next process does
+//   tessera-engine-bench from-bundle FOLDER  opens the bundle and prepares from it
+#include "tests/bench/EngineBench.h"
+
 #include "runtime/simulator/driver/SimulatorApi.h"
 
-#include <tessera/tessera.h>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <dlfcn.h>
-#include <string_view>
-#include <vector>
 
 using namespace tessera;
+using namespace tessera::bench;
 
 namespace {
 
-double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// The shortest of some batches, in seconds per call: what else runs on the machine only adds to it.
-template <typename Call> double perCall(unsigned calls, Call call) {
-  double best = 1e9;
-  for (unsigned batch = 0; batch < 7; ++batch) {
-    const auto start = std::chrono::steady_clock::now();
-    for (unsigned i = 0; i < calls; ++i)
-      call();
-    best = std::min(best, secondsSince(start) / calls);
-  }
-  return best;
-}
-
-AttentionSpec causal() {
-  AttentionSpec spec;
-  spec.headDim = spec.valueDim = 128;
-  spec.mask = Mask::causal(Align::BottomRight);
-  return spec;
-}
-
-/// Other keys that are as much work to compile as causal() is.
-std::vector<AttentionSpec> otherKeys() {
-  std::vector<AttentionSpec> specs(5, causal());
-  specs[0].dtype = DType::F16;
-  specs[1].mask = Mask::causal(Align::TopLeft);
-  specs[2].outputs = Output::O | Output::LSE;
-  specs[3].scale = 0.1f;
-  specs[4].outDType = DType::F32;
-  return specs;
-}
-
-constexpr Problem problem = {.batch = 1, .heads = 8, .kvHeads = 8, .seqlenQ = 1024, .seqlenKv = 1024};
-
-/// The unit tests' driver as cuda:0. It carries the driver's name, so that the loader gives it to whoever asks for it.
-Result<Device> openFake() {
-  if (!dlopen(FAKE_CUDA, RTLD_NOW))
-    return Status(Code::NoDevice, dlerror());
-  return Device::open("cuda:0");
+/// Without the disk cache: what is asked for first is compiled.
+Result<Engine> createEngine() {
+  EngineOptions options;
+  options.cache.mode = CacheMode::Off;
+  return Engine::create(options);
 }
 
 Status measurePrepare(const Result<Device> &device, nlohmann::json &report) {
   if (!device)
     return device.status();
-  Result<Engine> engine = Engine::create();
+  Result<Engine> engine = createEngine();
   if (!engine)
     return engine.status();
   const auto prepare = [&](const AttentionSpec &spec, double &seconds) -> Status {
@@ -98,7 +59,7 @@ Status measureLaunch(nlohmann::json &report) {
   Result<Device> device = openFake();
   if (!device)
     return device.status();
-  Result<Engine> engine = Engine::create();
+  Result<Engine> engine = createEngine();
   if (!engine)
     return engine.status();
   Result<Kernel> kernel = engine->prepare(causal(), problem, *device);
@@ -120,7 +81,7 @@ Status measureSimulator(nlohmann::json &report) {
   Result<Device> device = Device::open("sim:a100");
   if (!device)
     return device.status();
-  Result<Engine> engine = Engine::create();
+  Result<Engine> engine = createEngine();
   if (!engine)
     return engine.status();
   AttentionSpec spec = causal();
@@ -177,25 +138,29 @@ Status measureSimulator(nlohmann::json &report) {
 
 struct Part {
   std::string_view name;
-  Status (*measure)(nlohmann::json &report);
+  Status (*measure)(nlohmann::json &report) = nullptr;
+  Status (*measureIn)(const std::string &folder, nlohmann::json &report) = nullptr;
 };
 constexpr Part parts[] = {
     {"prepare", [](nlohmann::json &report) { return measurePrepare(openFake(), report); }},
     {"load", [](nlohmann::json &report) { return measurePrepare(Device::open("sim:a100"), report); }},
     {"launch", measureLaunch},
     {"simulate", measureSimulator},
+    {"ship", nullptr, ship},
+    {"from-disk", nullptr, measureFromDisk},
+    {"from-bundle", nullptr, measureFromBundle},
 };
 
 } // namespace
 
 int main(int count, char **arguments) {
-  const auto *part = std::ranges::find(parts, count == 2 ? arguments[1] : "", &Part::name);
-  if (part == std::end(parts)) {
-    fmt::print(stderr, "usage: {} prepare|load|launch|simulate\n", arguments[0]);
+  const auto *part = std::ranges::find(parts, count >= 2 ? arguments[1] : "", &Part::name);
+  if (part == std::end(parts) || count != (part->measure ? 2 : 3)) {
+    fmt::print(stderr, "usage: {} prepare|load|launch|simulate | ship|from-disk|from-bundle FOLDER\n", arguments[0]);
     return 2;
   }
   nlohmann::json report;
-  if (Status status = part->measure(report); !status) {
+  if (Status status = part->measure ? part->measure(report) : part->measureIn(arguments[2], report); !status) {
     fmt::print(stderr, "{}\n", status.text());
     return 1;
   }

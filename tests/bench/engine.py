@@ -6,8 +6,8 @@ import subprocess
 from measure import Figure
 
 
-def run(setting, part):
-    done = subprocess.run([setting.build / "bin/tessera-engine-bench", part], capture_output=True, text=True)
+def run(setting, part, *arguments):
+    done = subprocess.run([setting.build / "bin/tessera-engine-bench", part, *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"tessera-engine-bench {part}: {done.stderr.strip()}")
     return json.loads(done.stdout)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks what a built shared library exports, which libraries it asks for, and how large it is without debug information.
 
-Usage: libraries.py LIBRARY [--export-only PREFIX,...] [--export-none PREFIX,...] [--not-needed LIBRARY,...] [--stripped-below BYTES]
+Usage: libraries.py LIBRARY [--export-only PREFIX,...] [--export-none PREFIX,...] [--version NODE]
+                    [--not-needed LIBRARY,...] [--stripped-below BYTES]
 """
 
 import argparse
@@ -17,9 +18,9 @@ def output(*command):
 
 
 def exported(library):
-    """Demangled names of the dynamic symbols that the library defines, with the linker's own left out."""
+    """Demangled names of the dynamic symbols that the library defines, as name@@version, with the linker's own left out."""
     lines = output("nm", "-D", "--defined-only", "-C", library).splitlines()
-    names = [line.split(maxsplit=2)[2] for line in lines if len(line.split(maxsplit=2)) == 3]
+    names = [line.split(maxsplit=2)[2] for line in lines if len(line.split(maxsplit=2)) == 3 and line.split()[1] != "A"]
     return [name for name in names if name not in {"_init", "_fini", "_edata", "_end", "__bss_start"}]
 
 
@@ -38,6 +39,7 @@ def main():
     parser.add_argument("library")
     for name in ("export-only", "export-none", "not-needed"):
         parser.add_argument(f"--{name}", type=lambda text: tuple(text.split(",")))
+    parser.add_argument("--version", help="the version node of every symbol")
     parser.add_argument("--stripped-below", type=int)
     arguments = parser.parse_args()
     found, symbols = [], exported(arguments.library)
@@ -47,6 +49,8 @@ def main():
         found += [f"exports {name}" for name in symbols if not name.startswith(arguments.export_only)]
     if arguments.export_none:
         found += [f"exports {name}" for name in symbols if name.startswith(arguments.export_none)]
+    if arguments.version:
+        found += [f"exports {name}, not of version {arguments.version}" for name in symbols if not name.endswith("@@" + arguments.version)]
     if arguments.not_needed:
         found += [f"needs {name}" for name in needed(arguments.library) if name.startswith(arguments.not_needed)]
     if arguments.stripped_below:

@@ -4,11 +4,12 @@
 Usage: readme.py SOURCE_FOLDER BUILD_FOLDER
 
 A block that follows `<!-- run -->` holds lines "$ command" (a backslash continues them) and, below each, lines of its output.
-Commands run in order, in one empty folder where `build` is the build folder; each must exit 0, or as `<!-- run, exit 3 -->`
+Commands run in order, in one empty folder where `build` is the build folder, with a disk cache of their own; each must exit 0, or as `<!-- run, exit 3 -->`
 says. The lines shown must occur in the output in their order; a line of dots stands for any lines, dots within a line for any
 text, and every number for any number. A block that follows `<!-- file: PATH -->` must be the text of that file.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -48,11 +49,11 @@ def firstUnmatched(shown, output):
     return next((line for line in shown if not any(matches(line, candidate) for candidate in lines)), None)
 
 
-def runBlock(block, folder):
+def runBlock(block, folder, environment):
     expected = int(block["exit"] or 0)
     for command, shown in commands(block["text"]):
         print(f"$ {command}", flush=True)
-        done = subprocess.run(["bash", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=300)
         if done.returncode != expected:
             yield f"exit {done.returncode}, not {expected}: {command}\n{done.stdout}"
@@ -68,11 +69,12 @@ def main(source, build):
         found.append("a mark is not followed by a block, or is misspelt")
     if not any(block["file"] is None for block in blocks):
         found.append("no block is marked to be run")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
         pathlib.Path(folder, "build").symlink_to(build)
+        environment = {**os.environ, "TESSERA_CACHE_DIR": cache, "TESSERA_CACHE": "rw"}
         for block in blocks:
             if block["file"] is None:
-                found += runBlock(block, folder)
+                found += runBlock(block, folder, environment)
             elif not (source / block["file"]).is_file() or (source / block["file"]).read_text() != block["text"]:
                 found.append(f"the block is not the text of {block['file']}")
     print("\n".join(found) or f"{len(blocks)} blocks as shown")

@@ -19,6 +19,7 @@ packages=(
   cmake ninja-build ccache git pkg-config
   libfmt-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libsodium-dev libcli11-dev libgtest-dev libgmock-dev
   python3 python3-numpy python3-venv
+  dpkg-dev file libllvm15
 )
 wheels=('nvidia-nvjitlink==13.0.*' 'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*' 'nvidia-cuda-crt==13.0.*')
 # The parts of CUDA 13 that Tessera uses: types of the driver API, the assembler, and NVRTC as a second opinion in tests.
@@ -109,6 +110,18 @@ configure() {
   cmake "${options[@]}" >"$build/configure.log" 2>&1 </dev/null || { cat "$build/configure.log" >&2; die "configuring failed."; }
   grep -h '^-- Tessera' "$build/configure.log" || true
   printf '%s' "${options[*]}" >"$stamp"
+}
+
+# Sets folder to the folder of a preset inside the build folder, and configures it unless it is. For checks that build with flags of
+# their own.
+configureOwn() {
+  mkdir -p "$build" || die "cannot create the build folder $build."
+  installPackages
+  findCuda
+  folder=$(realpath "$build")/$1
+  mkdir -p "$folder"
+  if [ -f "$folder/build.ninja" ]; then return; fi
+  cmake --preset "$1" -B "$folder" "-DTESSERA_CUDA_PATH=$cudaPath" >"$folder/configure.log" 2>&1 </dev/null || { cat "$folder/configure.log" >&2; die "configuring failed."; }
 }
 
 # Everything before the build. Leaves cudaPath set.

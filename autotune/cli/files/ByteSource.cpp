@@ -40,7 +40,7 @@ Result<FileBytes> FileBytes::open(const std::string &path) {
     return failed("cannot examine it");
   if (!S_ISREG(facts.st_mode))
     return Status(Code::File, S_ISDIR(facts.st_mode) ? "it is a folder" : "it is not a regular file",
-                  "write the tensor to a file first; pipes and devices are not read");
+                  "write it to a regular file first; pipes and devices are not read");
   file.bytes = uint64_t(facts.st_size);
   return file;
 }
@@ -70,35 +70,16 @@ Status FileBytes::read(uint64_t offset, std::span<std::byte> into) const {
   return {};
 }
 
-Status writeFile(const std::string &path, std::span<const std::string_view> parts) {
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0)
-    return failed(fmt::format("cannot write {}", path));
-  const auto giveUp = [&](std::string_view what) {
-    const Status status = failed(fmt::format("cannot {} {}", what, path));
-    ::close(descriptor);
-    ::unlink(temporary.c_str());
-    return status;
-  };
-  for (std::string_view part : parts)
-    while (!part.empty()) {
-      const ssize_t count = ::write(descriptor, part.data(), part.size());
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count < 0)
-        return giveUp("write");
-      part.remove_prefix(size_t(count));
-    }
-  const mode_t mask = ::umask(0); // mkostemp made it private; give it the mode that any new file gets
-  ::umask(mask);
-  if (::fchmod(descriptor, 0666 & ~mask) != 0)
-    return giveUp("set the mode of");
-  if (::rename(temporary.c_str(), path.c_str()) != 0)
-    return giveUp("replace");
-  if (::close(descriptor) != 0)
-    return failed(fmt::format("cannot finish {}", path));
-  return {};
+Result<std::string> readWhole(const std::string &path, uint64_t mostBytes) {
+  const Result<FileBytes> file = FileBytes::open(path);
+  if (!file)
+    return Status(file.status().code(), fmt::format("{}: {}", path, file.status().message()), file.status().hint());
+  if (file->size() > mostBytes)
+    return Status(Code::File, fmt::format("{} has {} bytes; at most {} are read", path, file->size(), mostBytes));
+  std::string bytes(file->size(), 0);
+  if (Status status = file->read(0, std::as_writable_bytes(std::span(bytes.data(), bytes.size()))); !status)
+    return Status(status.code(), fmt::format("{}: {}", path, status.message()), status.hint());
+  return bytes;
 }
 
 } // namespace tessera::files

@@ -49,8 +49,7 @@ private:
   uint64_t bytes;
 };
 
-/// Writes the parts one after the other to a new file beside `path` and renames it, so that `path` is never half
-/// written.
-Status writeFile(const std::string &path, std::span<const std::string_view> parts);
+/// A whole file of at most `mostBytes`; Code::File with the path and the reason otherwise.
+Result<std::string> readWhole(const std::string &path, uint64_t mostBytes);
 
 } // namespace tessera::files

@@ -147,7 +147,7 @@ Result<HostTensor> readSafeTensor(const ByteSource &source, const SafeTensorsEnt
 }
 
 std::string safeTensorsHeader(std::span<const NamedTensor> tensors) {
-  nlohmann::ordered_json index;
+  nlohmann::ordered_json index = nlohmann::ordered_json::object();
   uint64_t offset = 0;
   for (const NamedTensor &named : tensors) {
     const uint64_t end = offset + named.tensor->bytes.size();

@@ -2,6 +2,7 @@
 #include "autotune/cli/files/TensorFile.h"
 
 #include "autotune/cli/files/Npy.h"
+#include "autotune/cli/files/OutputFile.h"
 #include "autotune/cli/files/SafeTensors.h"
 
 #include <fmt/format.h>

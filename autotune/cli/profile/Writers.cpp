@@ -1,7 +1,7 @@
 // From a file name to the form of a profile.
 #include "autotune/cli/profile/Writers.h"
 
-#include "autotune/cli/files/ByteSource.h"
+#include "autotune/cli/files/OutputFile.h"
 
 namespace tessera::cli::profile {
 

@@ -285,7 +285,7 @@ TEST(Stream, TellsWhetherItIsCaptured) {
   auto context = openContext();
   auto stream = Stream::create(context);
   ASSERT_TRUE(stream);
-  auto capturing = isCapturing(*context, stream->handle());
+  auto capturing = context->capturing(stream->handle());
   ASSERT_TRUE(capturing) << capturing.status().text();
   EXPECT_FALSE(*capturing);
 }

@@ -31,7 +31,7 @@ TEST_F(CompilerLibraryOpen, EnvironmentNamesIt) {
   auto library = CompilerLibrary::open();
   ASSERT_TRUE(library.ok()) << library.status().text();
   EXPECT_EQ((*library)->path(), FAKE_COMPILER);
-  EXPECT_EQ((*library)->buildId(), "fake build");
+  EXPECT_EQ((*library)->buildId(), "fake build 1");
   EXPECT_EQ((*library)->assembler(), "fake 1.0");
 }
 

@@ -137,7 +137,9 @@ TEST_F(EnginePrepare, FailureGoesToAllWhoWaitedAndIsForgotten) {
 }
 
 TEST_F(EnginePrepare, NoCompilerIsAClearStatus) {
-  Engine engine = *Engine::create({.compilerLibrary = "/nowhere/libtessera-compiler.so"});
+  EngineOptions options;
+  options.compilerLibrary = "/nowhere/libtessera-compiler.so";
+  Engine engine = *Engine::create(options);
   Status status = engine.prepare({}, {}, fakes::device()).status();
   EXPECT_EQ(status.code(), Code::Unsupported);
   EXPECT_NE(status.text().find("no compiler: /nowhere/libtessera-compiler.so"), std::string::npos);

@@ -38,13 +38,13 @@ TEST_F(Explain, IllegalScheduleSaysWhy) {
 }
 
 TEST_F(Explain, EngineExplainsForADeviceAndCompilesNothing) {
-  Result<Explanation> e = fakes::engine().explain(wide(), fakes::device("cuda:2"));
+  Result<Explanation> e = fakes::engine().explain(wide(), {}, fakes::device("cuda:2"));
   ASSERT_TRUE(e.ok());
   EXPECT_EQ(e->target, "sm_89");
   EXPECT_EQ(fakes::compiler().compiles, 0);
   AttentionSpec bad;
   bad.headDim = 12;
-  EXPECT_EQ(fakes::engine().explain(bad, fakes::device()).status().code(), Code::Unsupported);
+  EXPECT_EQ(fakes::engine().explain(bad, {}, fakes::device()).status().code(), Code::Unsupported);
 }
 
 } // namespace

@@ -23,6 +23,9 @@ tessera_compiler_blob blobOf(std::string_view bytes) {
   return blob;
 }
 
+std::string buildName() { return "fake build " + std::to_string(state.build); }
+std::string assemblerName() { return "fake " + std::to_string(state.assembler) + ".0"; }
+
 KernelImage imageFor(const tessera_compile_request &request) {
   KernelImage image;
   image.spec = *AttentionSpec::parse(request.spec);
@@ -42,8 +45,10 @@ KernelImage imageFor(const tessera_compile_request &request) {
     image.registers = 200;
     image.spillBytes = 4;
     image.cubin = {0x7f, 'E', 'L', 'F'};
-    image.toolVersions["assembler"] = "fake 1.0";
+    image.toolVersions["assembler"] = assemblerName();
   }
+  image.buildId = buildName();
+  image.keyText = ImageKey{image.buildId, image.spec, image.schedule, image.target, assemblerName(), ""}.text();
   return image;
 }
 
@@ -75,8 +80,16 @@ EXPORT tessera_compile_code tessera_compile(const tessera_compile_request *reque
   return TESSERA_COMPILE_OK;
 }
 
-EXPORT const char *tessera_compiler_build_id() { return "fake build"; }
-EXPORT const char *tessera_compiler_assembler() { return "fake 1.0"; }
+EXPORT const char *tessera_compiler_build_id() {
+  thread_local std::string text;
+  ++state.identityAsked;
+  return (text = buildName()).c_str();
+}
+EXPORT const char *tessera_compiler_assembler() {
+  thread_local std::string text;
+  return (text = assemblerName()).c_str();
+}
+EXPORT const char *tessera_compiler_assembler_path() { return state.assemblerPath; }
 EXPORT void tessera_compiler_release(tessera_compiler_blob *blob) {
   std::free(blob->data);
   *blob = {};

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <new>
 
 namespace tessera::fakes {
@@ -38,9 +39,18 @@ FakeCompilerState &compiler() {
 Test::Test() {
   setenv("TESSERA_SIM_LIBRARY", FAKE_SIMULATOR, 1);
   setenv("TESSERA_COMPILER_LIBRARY", FAKE_COMPILER, 1);
+  setenv("TESSERA_CACHE", "off", 1);
+  folder = (std::filesystem::temp_directory_path() / "tessera-engine-XXXXXX").string();
+  if (!mkdtemp(folder.data()))
+    std::abort();
   renew(driver(false));
   renew(driver(true));
   renew(compiler());
+}
+
+Test::~Test() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
 }
 
 Device device(std::string_view name) {
@@ -54,10 +64,31 @@ Device device(std::string_view name) {
 
 Engine engine() { return *Engine::create(); }
 
+Engine engine(const std::string &cacheFolder, Policy policy, CacheMode mode) {
+  EngineOptions options;
+  options.cache = {.mode = mode, .directory = cacheFolder, .maxBytes = {}};
+  options.policy = policy;
+  return *Engine::create(options);
+}
+
+std::string bundle(std::initializer_list<KernelImage> images, std::initializer_list<TuningRecord> records,
+                   const PrivateKey *key) {
+  BundleWriter writer;
+  for (const KernelImage &image : images)
+    EXPECT_TRUE(writer.add(image));
+  for (const TuningRecord &record : records)
+    writer.add(record);
+  return *writer.serialize(key);
+}
+
 KernelImage image(const AttentionSpec &spec, std::string_view target) {
+  return image(spec, target, defaultSchedule(spec, *Target::parse(target)));
+}
+
+KernelImage image(const AttentionSpec &spec, std::string_view target, const Schedule &schedule) {
   CompileRequest request;
   request.spec = spec;
-  request.schedule = defaultSchedule(spec, *Target::parse(target));
+  request.schedule = schedule;
   request.target = target;
   return *KernelImage::parse((*CompilerLibrary::open())->compile(request)->bytes);
 }

@@ -167,7 +167,10 @@ TEST(KernelImage, ContradictionsAreNotWritten) {
   expect(message([](KernelImage &i) { i.blockThreads = 100; }), "100 threads");
   expect(message([](KernelImage &i) { i.dynamicSharedBytes = 200000; }),
          "200000 bytes of shared memory; sm_80 has 166912");
-  expect(message([](KernelImage &i) { i.ptx.clear(); }), "PTX is empty");
+  expect(message([](KernelImage &i) { i.ptx.clear(), i.cubin.clear(); }), "neither PTX nor a cubin");
+  expect(message([](KernelImage &i) { i.ptx[3] = 0; }), "the PTX holds a zero byte");
+  expect(message([](KernelImage &i) { i.clusterBlocks = 0; }), "clusters of 0 blocks");
+  expect(message([](KernelImage &i) { i.clusterBlocks = 2; }), "clusters of 2 blocks; sm_80 allows none");
   expect(message([](KernelImage &i) { i.tileQ = 64; }), "tile_q is 64");
 }
 

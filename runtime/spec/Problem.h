@@ -18,6 +18,8 @@ struct Problem {
   /// InvalidArgument for negative extents, lengths or head counts above 2^31 - 1, and heads that kvHeads does not
   /// divide.
   Status validate() const;
+
+  friend bool operator==(const Problem &, const Problem &) = default;
 };
 
 } // namespace tessera

@@ -1,0 +1,232 @@
+// tessera cache: what is kept of compiled kernels on this machine, and what to do about it.
+#include "autotune/cli/Columns.h"
+#include "autotune/cli/Describe.h"
+#include "autotune/cli/SourceFlags.h"
+#include "runtime/cache/DiskCache.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+
+namespace tessera::cli {
+namespace {
+
+constexpr const char *kFooter = R"(Examples:
+  tessera cache stat               where it is, how full, how old
+  tessera cache list               every kernel, the last used first
+  tessera cache verify --remove    read every entry, remove those that are damaged
+  tessera cache trim --to 512M     remove the least recently used
+The folder is that of --cache-dir, else $TESSERA_CACHE_DIR, else $XDG_CACHE_HOME/tessera, else ~/.cache/tessera.
+Its size is bounded by $TESSERA_CACHE_SIZE (1 GiB).)";
+
+/// The cache for looking at or tidying up, whatever mode programs are told to use it in; refused where its folder is
+/// not to be used, with the reason.
+Result<std::shared_ptr<DiskCache>> openCache(const CacheFlags &flags, CacheMode mode) {
+  CacheOptions options = flags.options();
+  options.mode = mode;
+  if (const Result<std::string> directory = cacheDirectory(options); !directory)
+    return directory.status();
+  std::string warning;
+  std::shared_ptr<DiskCache> cache = DiskCache::open(options, [&](const std::string &text) { warning = text; });
+  if (cache->mode() == CacheMode::Off)
+    return Status(Code::File, warning, "choose another folder with --cache-dir or TESSERA_CACHE_DIR");
+  return cache;
+}
+
+bool isThere(const DiskCache &cache) {
+  std::error_code error;
+  return std::filesystem::exists(cache.directory(), error);
+}
+
+std::string timeText(int64_t seconds) {
+  const std::time_t time = std::time_t(seconds);
+  std::tm utc{};
+  return gmtime_r(&time, &utc) ? fmt::format("{:%Y-%m-%d %H:%M}Z", utc) : fmt::format("{} s", seconds);
+}
+
+Result<ExitCode> stat(const CacheFlags &flags, const CommonFlags &common) {
+  const Result<std::shared_ptr<DiskCache>> cache = openCache(flags, CacheMode::ReadOnly);
+  if (!cache)
+    return cache.status();
+  const CacheMode mode = DiskCache::open(flags.options(), warnings(common))->mode(); // as programs see it
+  const std::vector<CacheEntry> entries = (*cache)->entries();
+  uint64_t bytes = 0;
+  std::optional<int64_t> oldest, newest;
+  for (const CacheEntry &entry : entries) {
+    bytes += entry.bytes;
+    oldest = std::min(entry.lastUse, oldest.value_or(entry.lastUse));
+    newest = std::max(entry.lastUse, newest.value_or(entry.lastUse));
+  }
+  const auto time = [](const std::optional<int64_t> &seconds) {
+    return seconds ? Json(timeText(*seconds)) : Json(nullptr);
+  };
+  if (common.json) {
+    Json json;
+    json["directory"] = (*cache)->directory();
+    json["exists"] = isThere(**cache);
+    json["mode"] = name(mode);
+    json["schema"] = std::string(DiskCache::schema);
+    json["entries"] = entries.size();
+    json["bytes"] = bytes;
+    json["max_bytes"] = (*cache)->maxBytes();
+    json["oldest_use"] = time(oldest);
+    json["newest_use"] = time(newest);
+    printJson(json);
+    return Right;
+  }
+  Table table;
+  table.row("directory", (*cache)->directory() + (isThere(**cache) ? "" : " (not there yet)"));
+  table.row("mode", std::string(name(mode)));
+  table.row("schema", std::string(DiskCache::schema));
+  table.row("entries", fmt::format("{}", entries.size()));
+  table.row("size", fmt::format("{} of {}", byteText(bytes), byteText((*cache)->maxBytes())));
+  if (oldest)
+    table.row("last uses", fmt::format("{} to {}", timeText(*oldest), timeText(*newest)));
+  table.print();
+  return Right;
+}
+
+Result<ExitCode> list(const CacheFlags &flags, const CommonFlags &common) {
+  const Result<std::shared_ptr<DiskCache>> cache = openCache(flags, CacheMode::ReadOnly);
+  if (!cache)
+    return cache.status();
+  std::vector<DiskCache::Key> keys = (*cache)->keys();
+  std::sort(keys.begin(), keys.end(), [](const auto &a, const auto &b) {
+    return std::pair(b.entry.lastUse, a.entry.hash) < std::pair(a.entry.lastUse, b.entry.hash);
+  });
+  Json json = Json::array();
+  Columns columns({{"last use"}, {"size", Columns::Right}, {"target"}, {"attention"}, {"schedule"}, {"compiler"}});
+  for (const DiskCache::Key &key : keys) {
+    const std::vector<KeyField> fields = keyFields(key.keyText).value_or(std::vector<KeyField>());
+    const auto field = [&](std::string_view name) {
+      const auto found = std::ranges::find(fields, name, &KeyField::name);
+      return found == fields.end() ? std::string("-") : found->value;
+    };
+    if (common.json)
+      json.push_back({{"hash", key.entry.hash},
+                      {"path", key.entry.path},
+                      {"bytes", key.entry.bytes},
+                      {"last_use", timeText(key.entry.lastUse)},
+                      {"target", field("target")},
+                      {"spec", field("spec")},
+                      {"schedule", field("schedule")},
+                      {"assembler", field("assembler")},
+                      {"compiler", field("compiler")}});
+    else
+      columns.row({timeText(key.entry.lastUse), byteText(key.entry.bytes), field("target"), specText(field("spec")),
+                   field("schedule"), field("compiler").substr(0, 12)});
+  }
+  if (common.json)
+    printJson({{"directory", (*cache)->directory()}, {"entries", json}});
+  else if (keys.empty())
+    fmt::print("no kernel is kept in {}\n", (*cache)->directory());
+  columns.print();
+  return Right;
+}
+
+struct VerifyFlags {
+  CacheFlags cache;
+  bool remove = false;
+};
+
+Result<ExitCode> verify(const VerifyFlags &flags, const CommonFlags &common) {
+  const Result<std::shared_ptr<DiskCache>> cache =
+      openCache(flags.cache, flags.remove ? CacheMode::ReadWrite : CacheMode::ReadOnly);
+  if (!cache)
+    return cache.status();
+  const std::vector<DiskCache::Verdict> verdicts = (*cache)->verify(flags.remove);
+  Json unsound = Json::array();
+  for (const DiskCache::Verdict &verdict : verdicts) {
+    if (verdict.fault == CacheMiss::None)
+      continue;
+    if (!common.json)
+      fmt::print("{}: {}{}\n", name(verdict.fault), verdict.detail.empty() ? verdict.entry.path : verdict.detail,
+                 flags.remove ? " (removed)" : "");
+    unsound.push_back({{"path", verdict.entry.path}, {"fault", name(verdict.fault)}, {"detail", verdict.detail}});
+  }
+  if (common.json)
+    printJson({{"directory", (*cache)->directory()},
+               {"entries", verdicts.size()},
+               {"unsound", unsound},
+               {"removed", flags.remove}});
+  else
+    fmt::print("{} of {} entries in {} are sound\n", verdicts.size() - unsound.size(), verdicts.size(),
+               (*cache)->directory());
+  return unsound.empty() ? Right : CheckFailed;
+}
+
+/// What a trim or a clear took away.
+Result<ExitCode> removed(const DiskCache &cache, const DiskCache::Removed &removed, const CommonFlags &common) {
+  uint64_t left = 0;
+  for (const CacheEntry &entry : cache.entries())
+    left += entry.bytes;
+  if (common.json)
+    printJson({{"directory", cache.directory()},
+               {"removed_entries", removed.entries},
+               {"removed_bytes", removed.bytes},
+               {"removed_leftovers", removed.leftovers},
+               {"bytes", left}});
+  else
+    fmt::print("removed {} entries, {}, and {} leftovers of processes that ended; {} are left in {}\n", removed.entries,
+               byteText(removed.bytes), removed.leftovers, byteText(left), cache.directory());
+  return Right;
+}
+
+Result<uint64_t> parseBytes(const std::string &text) { return parseByteCount(text); }
+
+struct TrimFlags {
+  CacheFlags cache;
+  uint64_t bytes = 0;
+};
+
+/// A command with --cache-dir alone.
+Command declareWith(CLI::App &app, Result<ExitCode> (*run)(const CacheFlags &, const CommonFlags &)) {
+  auto flags = std::make_shared<CacheFlags>();
+  flags->addTo(app, false);
+  return [flags, run](const CommonFlags &common) { return run(*flags, common); };
+}
+
+Command declareStat(CLI::App &app) { return declareWith(app, stat); }
+Command declareList(CLI::App &app) { return declareWith(app, list); }
+
+Command declareVerify(CLI::App &app) {
+  auto flags = std::make_shared<VerifyFlags>();
+  flags->cache.addTo(app, false);
+  app.add_flag("--remove", flags->remove, "remove the entries that are not sound");
+  app.footer("Exit code 1 where an entry is not sound: it would have been compiled anew, never loaded.");
+  return [flags](const CommonFlags &common) { return verify(*flags, common); };
+}
+
+Command declareTrim(CLI::App &app) {
+  auto flags = std::make_shared<TrimFlags>();
+  flags->cache.addTo(app, false);
+  addValue(app, "--to", flags->bytes, parseBytes, "bytes to leave at most", "512M|2G|N")->required();
+  return [flags](const CommonFlags &common) -> Result<ExitCode> {
+    const Result<std::shared_ptr<DiskCache>> cache = openCache(flags->cache, CacheMode::ReadWrite);
+    return cache ? removed(**cache, (*cache)->trimTo(flags->bytes), common) : cache.status();
+  };
+}
+
+Command declareClear(CLI::App &app) {
+  return declareWith(app, [](const CacheFlags &flags, const CommonFlags &common) -> Result<ExitCode> {
+    const Result<std::shared_ptr<DiskCache>> cache = openCache(flags, CacheMode::ReadWrite);
+    return cache ? removed(**cache, (*cache)->clear(), common) : cache.status();
+  });
+}
+
+constexpr CommandEntry kCommands[] = {
+    {"stat", "where it is, how full, how old", declareStat},
+    {"list", "every kernel in it, the last used first", declareList},
+    {"verify", "read every entry and check it", declareVerify},
+    {"trim", "remove the least recently used entries", declareTrim},
+    {"clear", "remove everything that it has written", declareClear},
+};
+
+} // namespace
+
+CommandGroup cacheCommands() { return {"cache", "compiled kernels that are kept on this machine", kFooter, kCommands}; }
+
+} // namespace tessera::cli

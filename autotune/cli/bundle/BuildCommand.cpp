@@ -1,0 +1,279 @@
+// tessera bundle build: a list of attentions, compiled for several targets, in one file.
+#include "autotune/cli/Columns.h"
+#include "autotune/cli/SourceFlags.h"
+#include "autotune/cli/bundle/BundleCommands.h"
+#include "autotune/cli/bundle/ParallelCompile.h"
+#include "autotune/cli/bundle/RecordLines.h"
+#include "autotune/cli/bundle/SpecList.h"
+#include "autotune/cli/files/ByteSource.h"
+#include "autotune/cli/files/OutputFile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <set>
+
+namespace tessera::cli {
+namespace {
+
+constexpr uint64_t kMostText = uint64_t(256) << 20; ///< of a list, a log, a candidate file
+constexpr size_t kLargest = 5;                      ///< entries shown
+
+struct BuildFlags {
+  std::string specs, output, records, signKey;
+  std::vector<std::string> targets;
+  std::string schedules = "default";
+  std::optional<int64_t> jobs;
+  bool noPtx = false;
+  CacheFlags cache;
+};
+
+void say(const CommonFlags &common, const std::string &text) {
+  if (!common.quiet)
+    fmt::print(stderr, "tessera: {}\n", text);
+}
+
+Status inFile(const std::string &path, const Status &status) {
+  return Status(status.code(), fmt::format("{}: {}", path, status.message()), status.hint());
+}
+
+Result<std::vector<AttentionSpec>> readSpecs(const BuildFlags &flags, const CommonFlags &common) {
+  const Result<std::string> text = files::readWhole(flags.specs, kMostText);
+  if (!text)
+    return text.status();
+  const Result<std::vector<ResolvedProblem>> problems = parseSpecList(*text);
+  if (!problems)
+    return inFile(flags.specs, problems.status());
+  std::vector<AttentionSpec> specs;
+  for (const ResolvedProblem &problem : *problems) {
+    for (const std::string &note : problem.notes)
+      say(common, fmt::format("{}, attention [{}]: {}", flags.specs, specs.size(), note));
+    specs.push_back(problem.spec);
+  }
+  return specs;
+}
+
+Result<std::vector<Target>> readTargets(const BuildFlags &flags) {
+  std::vector<Target> targets;
+  for (const std::string &name : flags.targets) {
+    const Result<Target> target = Target::parse(name);
+    if (!target)
+      return Status(Code::InvalidArgument, fmt::format("--targets: {}", target.status().message()),
+                    target.status().hint());
+    targets.push_back(*target);
+  }
+  return targets;
+}
+
+Result<ScheduleSet> readSchedules(const BuildFlags &flags, const CommonFlags &common) {
+  ScheduleSet set;
+  if (flags.records.empty() != (flags.schedules != "tuned"))
+    return flags.records.empty()
+               ? Status(Code::InvalidArgument, "--schedules tuned needs tuning records",
+                        "add --records FILE.jsonl, or build with --schedules default")
+               : Status(Code::InvalidArgument,
+                        fmt::format("--records {} is for --schedules tuned, not {}", flags.records, flags.schedules),
+                        "add --schedules tuned, or leave it out");
+  if (flags.schedules == "default")
+    return set;
+  const std::string &path = flags.schedules == "tuned" ? flags.records : flags.schedules;
+  const Result<std::string> text = files::readWhole(path, kMostText);
+  if (!text)
+    return flags.schedules == "tuned"
+               ? text.status()
+               : Status(text.status().code(), text.status().message(), "--schedules takes default, tuned or a file");
+  if (flags.schedules == "tuned") {
+    set.kind = ScheduleSet::Tuned;
+    RecordLines lines = readRecordLines(*text);
+    for (const std::string &damaged : lines.damaged)
+      say(common, fmt::format("{}: passed over {}", path, damaged));
+    set.records = std::move(lines.records);
+    return set;
+  }
+  set.kind = ScheduleSet::Candidates;
+  Result<std::vector<Schedule>> candidates = readCandidates(*text);
+  if (!candidates)
+    return inFile(path, candidates.status());
+  set.candidates = *std::move(candidates);
+  return set;
+}
+
+struct Built {
+  BundleWriter writer;
+  size_t compiled = 0; ///< the others came from the disk
+};
+
+/// Every failure, those of one reason together.
+Status failure(const std::map<std::string, std::vector<std::string>> &failed, Code code, size_t count) {
+  size_t failures = 0;
+  std::string text;
+  for (const auto &[reason, items] : failed) {
+    failures += items.size();
+    text += fmt::format("\n  {}\n    {}", fmt::join(items, "\n  "), reason);
+  }
+  return Status(code, fmt::format("{} of {} kernels failed, and nothing is written:{}", failures, count, text));
+}
+
+/// All images, or every failure in one message.
+Result<Built> collect(const BuildPlan &plan, std::vector<Result<FoundImage>> outcomes, const BuildFlags &flags,
+                      const CommonFlags &common) {
+  Built built;
+  std::map<std::string, std::vector<std::string>> failed; // by reason
+  Code code = Code::Ok;
+  std::set<std::string> warned;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    Status status = outcomes[i].status();
+    if (outcomes[i]) {
+      FoundImage found = *std::move(outcomes[i]);
+      if (!found.warnings.empty() && warned.insert(found.warnings).second)
+        say(common, found.warnings);
+      built.compiled += found.compiled;
+      if (flags.noPtx && found.image.cubin.empty())
+        status = Status(Code::Unsupported, "it has no cubin, and --no-ptx would leave nothing of it");
+      else if (flags.noPtx)
+        found.image.ptx.clear();
+      if (status)
+        status = built.writer.add(found.image);
+    }
+    if (!status) {
+      code = status.code();
+      failed[status.text()].push_back(plan.items[i].text());
+    }
+  }
+  if (!failed.empty())
+    return failure(failed, code, outcomes.size());
+  for (const TuningRecord &record : plan.records)
+    built.writer.add(record);
+  return built;
+}
+
+std::vector<const BundleEntry *> largest(const BundleIndex &index) {
+  std::vector<const BundleEntry *> entries;
+  for (const BundleEntry &entry : index.entries)
+    entries.push_back(&entry);
+  std::sort(entries.begin(), entries.end(),
+            [](auto *a, auto *b) { return a->size != b->size ? a->size > b->size : a < b; });
+  entries.resize(std::min(entries.size(), kLargest));
+  return entries;
+}
+
+void report(const BuildFlags &flags, const CommonFlags &common, const BuildPlan &plan, const Built &built,
+            const Bundle &bundle, double seconds) {
+  const BundleIndex &index = bundle.index();
+  if (common.json) {
+    Json json;
+    json["file"] = flags.output;
+    json["bytes"] = bundle.bytes().size();
+    json["kernels"] = index.entries.size();
+    json["compiled"] = built.compiled;
+    json["from_cache"] = index.entries.size() - built.compiled;
+    json["seconds"] = number(seconds);
+    json["records"] = index.records.size();
+    json["signed_by"] = bundle.signature() ? Json(bundle.signature()->key.text()) : Json(nullptr);
+    json["skipped"] = plan.skipped;
+    json["targets"] = sizesByTarget(index);
+    json["largest"] = Json::array();
+    for (const BundleEntry *entry : largest(index))
+      json["largest"].push_back({{"spec", entry->spec},
+                                 {"schedule", entry->schedule},
+                                 {"target", entry->target.text()},
+                                 {"bytes", entry->size}});
+    return printJson(json);
+  }
+  fmt::print("{}: {} kernels ({} compiled, {} from the cache), {} records, {}{}, in {:.1f} s\n\n", flags.output,
+             index.entries.size(), built.compiled, index.entries.size() - built.compiled, index.records.size(),
+             byteText(bundle.bytes().size()), bundle.signature() ? ", signed" : "", seconds);
+  printSizesByTarget(index);
+  fmt::print("\nlargest:\n");
+  Columns columns({{"", Columns::Right}, {"target"}, {"attention"}, {"schedule"}});
+  for (const BundleEntry *entry : largest(index))
+    columns.row({byteText(entry->size), entry->target.text(), specText(entry->spec), std::string(entry->schedule)});
+  columns.print();
+}
+
+Result<ExitCode> build(const BuildFlags &flags, const CommonFlags &common) {
+  const auto start = std::chrono::steady_clock::now();
+  if (Status status = checkOutput(flags.output, {flags.specs, flags.records, flags.schedules, flags.signKey}); !status)
+    return status;
+  const Result<std::vector<Target>> targets = readTargets(flags);
+  if (!targets)
+    return targets.status();
+  const Result<std::vector<AttentionSpec>> specs = readSpecs(flags, common);
+  if (!specs)
+    return specs.status();
+  const Result<ScheduleSet> schedules = readSchedules(flags, common);
+  if (!schedules)
+    return schedules.status();
+  std::optional<PrivateKey> key;
+  if (!flags.signKey.empty()) {
+    const Result<PrivateKey> read = readPrivateKey(flags.signKey);
+    if (!read)
+      return read.status();
+    key = *read;
+  }
+  const Result<BuildPlan> plan = planBuild(*specs, *targets, *schedules);
+  if (!plan)
+    return plan.status();
+  for (const std::string &skipped : plan->skipped)
+    say(common, fmt::format("left out {}", skipped));
+
+  ImageSource source(DiskCache::open(flags.cache.options(), warnings(common)), {});
+  Progress progress(common.quiet);
+  const unsigned jobs = unsigned(flags.jobs.value_or(std::thread::hardware_concurrency()));
+  const Result<Built> built = collect(*plan, compileAll(source, plan->items, jobs, progress), flags, common);
+  if (!built)
+    return built.status();
+  const Result<std::string> bytes = built->writer.serialize(key ? &*key : nullptr);
+  if (!bytes)
+    return bytes.status();
+  // Read back before it gets its name: what cannot be opened is not shipped.
+  const Result<BundlePointer> bundle = Bundle::openEmbedded(std::as_bytes(std::span(*bytes)), flags.output);
+  if (!bundle)
+    return bundle.status();
+  if (Status status = files::writeOutput(flags.output, *bytes); !status)
+    return status;
+  report(flags, common, *plan, *built, **bundle,
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return Right;
+}
+
+} // namespace
+
+Command declareBundleBuild(CLI::App &app) {
+  auto flags = std::make_shared<BuildFlags>();
+  app.add_option("--specs", flags->specs, "JSON list of attentions; the keys are the flags of `tessera run`")
+      ->type_name("FILE")
+      ->required()
+      ->group("Content");
+  app.add_option("--targets", flags->targets, "architectures, e.g. sm_80,sm_86")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("ARCH")
+      ->required()
+      ->group("Content");
+  app.add_option(
+         "--schedules", flags->schedules,
+         "default: one for each attention; tuned: also those of --records; FILE: those in it, one a line, as far "
+         "as they are legal (default default)")
+      ->type_name("default|tuned|FILE")
+      ->group("Content");
+  app.add_option("--records", flags->records, "tuning records, JSON Lines; those that fit go into the bundle")
+      ->type_name("FILE")
+      ->group("Content");
+  app.add_flag("--no-ptx", flags->noPtx, "cubins only: smaller, and for no newer GPU than the targets")
+      ->group("Content");
+  app.add_option("--sign", flags->signKey, "sign with this private key")->type_name("KEYFILE")->group("Content");
+  addOutput(app, flags->output, "the bundle to write");
+  addValue(app, "--jobs", flags->jobs, parsePositive, "compiles at a time (default: one for each processor)", "N")
+      ->group("Compiling");
+  flags->cache.addTo(app);
+  app.footer("Example:\n  tessera bundle build --specs specs.json --targets sm_80,sm_86 -o app.tsb\n"
+             "with specs.json:\n  [{\"dtype\": \"bf16\", \"head-dim\": 128, \"causal\": \"bottom-right\"}]");
+  return [flags](const CommonFlags &common) { return build(*flags, common); };
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,48 @@
+// CacheLayout: which files a cache consists of, and the walk over those that are there.
+#pragma once
+
+#include "runtime/cache/DiskCache.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace tessera::detail {
+
+enum class CacheFileKind : uint8_t { Entry, Note, Temporary, Lock };
+
+struct CacheFile {
+  std::string path;
+  std::string hash; ///< of Entry
+  CacheFileKind kind = CacheFileKind::Entry;
+  struct stat status{}; ///< of the file itself, not of what it links to
+};
+
+/// Paths below one cache folder.
+struct CacheLayout {
+  std::string directory; ///< absolute; empty: no cache
+
+  static constexpr std::string_view entrySuffix = ".tski", noteSuffix = ".note";
+
+  std::string version() const { return directory + "/" + std::string(DiskCache::schema); }
+  std::string folderOf(const std::string &hash) const { return version() + "/" + hash.substr(0, 2); }
+  std::string entry(const std::string &hash) const { return folderOf(hash) + "/" + hash + std::string(entrySuffix); }
+  std::string lock(const std::string &hash) const { return folderOf(hash) + "/" + hash + ".lock"; }
+  std::string notes() const { return version() + "/notes"; }
+  std::string note(const std::string &hash) const { return notes() + "/" + hash + std::string(noteSuffix); }
+  std::string cleanerLock() const { return version() + "/clean.lock"; }
+};
+
+/// Makes `folder`, the folders of the layout above it and those above the layout, each 0700. 0 or -errno.
+int makeFolders(FileSystem &files, const std::string &folder);
+
+/// The version folders ("v1", "v2", ...) in a cache folder.
+std::vector<std::string> versionFolders(FileSystem &files, const std::string &directory);
+
+/// The folders in a version folder that hold files of the cache, the version folder itself last.
+std::vector<std::string> innerFolders(FileSystem &files, const std::string &version);
+
+/// Calls `each` for every file that has a name of the cache's, in any order. What cannot be listed is left out.
+void walkCache(FileSystem &files, const std::string &version, const std::function<void(const CacheFile &)> &each);
+
+} // namespace tessera::detail

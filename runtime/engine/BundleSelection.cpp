@@ -1,0 +1,144 @@
+// Ranks the images of bundles for a device.
+#include "runtime/engine/BundleSelection.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tessera {
+namespace {
+
+KernelNeeds needsOf(const BundleEntry &entry) {
+  return {entry.target,       entry.cubinBytes != 0, entry.ptxVersion,   entry.sharedBytes,
+          entry.blockThreads, entry.registers,       entry.clusterBlocks};
+}
+
+/// The schedule that a bundle's entry would have to have to be the one wanted, and why it is wanted.
+struct Wanted {
+  std::string schedule, reason;
+};
+
+/// In the order of preference, for code of one target.
+std::vector<Wanted> wantedSchedules(const AttentionSpec &spec, const CodeTarget &target, const Schedule *given,
+                                    const std::optional<RecordChoice> &record) {
+  if (given)
+    return {{given->text(), "given by the caller"}};
+  std::vector<Wanted> wanted;
+  if (record)
+    wanted.push_back({record->record->schedule.text(), describe(*record)});
+  if (Result<Target> known = Target::parse(target.text()))
+    wanted.push_back({defaultSchedule(spec, *known).text(), fmt::format("the default for {}", known->name)});
+  return wanted;
+}
+
+/// The names and values of a canonical text, "d=128" or "kv64" alike, as they stand between commas.
+std::vector<std::string_view> fields(std::string_view text) {
+  std::vector<std::string_view> fields;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    fields.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return fields;
+}
+
+/// The fields of `held` that differ from those wanted.
+std::vector<std::string> differences(std::string_view held, std::string_view wanted) {
+  const auto withoutVersion = [](std::string_view text) { return text.substr(text.find(':') + 1); };
+  const std::vector<std::string_view> a = fields(withoutVersion(held)), b = fields(withoutVersion(wanted));
+  std::vector<std::string> differences;
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const std::string_view one = i < a.size() ? a[i] : "", other = i < b.size() ? b[i] : "";
+    if (one != other)
+      differences.push_back(fmt::format("{} (wanted {})", one, other));
+  }
+  return differences;
+}
+
+constexpr size_t nearestShown = 3;
+
+} // namespace
+
+std::optional<RecordChoice> chooseRecord(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
+                                         const DeviceFacts &device) {
+  std::optional<RecordChoice> best;
+  for (const auto &bundle : bundles)
+    if (auto choice = tessera::chooseRecord(bundle->index().records, spec, problem, device.name, device.target))
+      if (!best || choice->match < best->match)
+        best = choice;
+  return best;
+}
+
+std::string describe(const RecordChoice &choice) {
+  return fmt::format("tuned on {} for {} ({})", choice.record->device, bucketOf(choice.record->problem),
+                     choice.match == RecordMatch::Exact     ? "this shape"
+                     : choice.match == RecordMatch::Bucket  ? "a shape of the same bucket"
+                     : choice.match == RecordMatch::Nearest ? "the nearest shape"
+                                                            : "another GPU of the same target");
+}
+
+BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
+                               const DeviceFacts &device, const Schedule *given) {
+  BundleChoice choice;
+  const std::string specText = spec.text();
+  const std::optional<RecordChoice> record = given ? std::nullopt : chooseRecord(bundles, spec, problem, device);
+  for (const auto &bundle : bundles) {
+    std::vector<Candidate> fitting;
+    for (const BundleEntry &entry : bundle->index().find(specText)) {
+      CodeMatch match = fitOnDevice(needsOf(entry), device);
+      Candidate candidate{bundle.get(), &entry, match.fit, std::move(match.reason)};
+      if (given && candidate.fit != CodeFit::None && entry.schedule != given->text())
+        candidate = {bundle.get(), &entry, CodeFit::None, "another schedule than the one given"};
+      (candidate.fit == CodeFit::None ? choice.refused : fitting).push_back(std::move(candidate));
+    }
+    if (fitting.empty())
+      continue;
+    // Nearer code first; of PTX, and of cubins of one family, the newest architecture.
+    const Candidate nearest = *std::ranges::min_element(fitting, {}, [](const Candidate &c) {
+      return std::pair(c.fit, -int(c.entry->target.major * 10 + c.entry->target.minor));
+    });
+    const auto alike = [&](const Candidate &c) {
+      return c.fit == nearest.fit && c.entry->target == nearest.entry->target;
+    };
+    for (const Wanted &wanted : wantedSchedules(spec, nearest.entry->target, given, record))
+      for (const Candidate &candidate : fitting)
+        if (!choice.chosen && alike(candidate) && candidate.entry->schedule == wanted.schedule) {
+          choice.chosen = candidate;
+          choice.scheduleReason = wanted.reason;
+        }
+    if (!choice.chosen) {
+      choice.chosen = nearest;
+      choice.scheduleReason =
+          fmt::format("the first that {} holds for this attention on {}", bundle->path(), nearest.entry->target.text());
+    }
+    return choice;
+  }
+  return choice;
+}
+
+std::string describeNearest(BundleList bundles, const AttentionSpec &spec, const BundleChoice &choice) {
+  std::string text;
+  const auto line = [&](std::string one) { text += (text.empty() ? "" : "\n") + std::move(one); };
+  for (const Candidate &candidate : choice.refused)
+    line(fmt::format("{}: {} {}: {}", candidate.bundle->path(), candidate.entry->target.text(),
+                     candidate.entry->schedule, candidate.reason));
+  if (!text.empty())
+    return text;
+
+  struct Near {
+    size_t order;
+    const Bundle *bundle;
+    std::vector<std::string> differences;
+  };
+  std::vector<Near> near;
+  const std::string wanted = spec.text();
+  for (const auto &bundle : bundles)
+    for (const std::string &held : bundle->index().specs)
+      near.push_back({near.size(), bundle.get(), differences(held, wanted)});
+  std::ranges::sort(near, {}, [](const Near &one) { return std::pair(one.differences.size(), one.order); });
+  for (size_t i = 0; i < std::min(near.size(), nearestShown); ++i)
+    line(fmt::format("{} holds one with {}", near[i].bundle->path(), fmt::join(near[i].differences, ", ")));
+  return text.empty() ? "the bundles hold no kernel at all" : text;
+}
+
+} // namespace tessera
