@@ -30,9 +30,11 @@ constexpr const char *kFooter = R"(Examples:
 Exit codes: 0 right, 1 check failed, 2 usage, 3 unsupported, 4 no device, 5 file trouble, 6 the driver or compiler failed.)";
 
 /// The command that the arguments lead to, as deep as they do.
-const CLI::App &chosen(const CLI::App &app) {
-  const std::vector<CLI::App *> inner = app.get_subcommands();
-  return inner.empty() ? app : chosen(*inner[0]);
+const CLI::App &chosen(const CLI::App &program) {
+  const CLI::App *app = &program;
+  for (std::vector<CLI::App *> inner = app->get_subcommands(); !inner.empty(); inner = app->get_subcommands())
+    app = inner[0];
+  return *app;
 }
 
 std::string fullName(const CLI::App &app) {

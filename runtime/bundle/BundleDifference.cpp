@@ -20,7 +20,7 @@ template <typename Value> Kind kindOf(const std::array<const Value *, 2> &pair) 
 /// Two images of different bytes, by what people want to know of them.
 std::string imageChanges(const Bundle &first, const BundleEntry &a, const Bundle &second, const BundleEntry &b) {
   std::string changes;
-  auto add = [&](std::string change) { changes += (changes.empty() ? "" : ", ") + change; };
+  auto add = [&](const std::string &change) { changes += (changes.empty() ? "" : ", ") + change; };
   Result<KernelImage> one = first.image(a), other = second.image(b);
   for (const Result<KernelImage> *image : {&one, &other})
     if (!image->ok())

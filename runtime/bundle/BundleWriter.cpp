@@ -12,9 +12,7 @@
 namespace tessera {
 namespace {
 
-using detail::EntryRow;
 using detail::IndexText;
-using detail::RecordRow;
 
 /// The texts of one table while it is put together.
 class Texts {

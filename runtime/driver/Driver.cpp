@@ -29,7 +29,7 @@ OpenedLibrary &findLibrary(const std::string &name, const detail::Process &proce
   for (OpenedLibrary *entry = openedLibraries; entry; entry = entry->next)
     if (entry->name == name && (entry->process == &process || entry->touched))
       return *entry;
-  auto *entry = new OpenedLibrary{name, &process, openedLibraries};
+  auto *entry = new OpenedLibrary{name, &process, openedLibraries, false, {}};
   openedLibraries = entry;
   return *entry;
 }

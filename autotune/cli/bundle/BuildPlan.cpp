@@ -30,7 +30,7 @@ Status addPair(BuildPlan &plan, std::set<std::string> &seen, const AttentionSpec
     if (!seen.insert(item.text()).second)
       continue;
     if (const Status legal = schedule.legal(spec, target); legal)
-      plan.items.push_back(std::move(item));
+      plan.items.push_back(item);
     else
       reasons.push_back(fmt::format("{}: {}", item.text(), legal.message()));
   }

@@ -84,27 +84,27 @@ std::string expectation(const CLI::Option &option) {
 }
 
 /// Receives the events of nlohmann's parser; false ends it, with the reason in `status`.
-class Reader {
+class Reader final : public nlohmann::json_sax<nlohmann::json> {
 public:
-  bool null() { return value("null"); }
-  bool boolean(bool truth) { return value(truth ? "true" : "false", Kind::Truth); }
-  bool number_integer(int64_t number) { return value(fmt::format("{}", number), Kind::Whole); }
-  bool number_unsigned(uint64_t number) { return value(fmt::format("{}", number), Kind::Whole); }
-  bool number_float(double, const std::string &text) { return value(text, Kind::Number); }
-  bool string(std::string &text) { return value(text, Kind::Text); }
-  bool binary(std::vector<uint8_t> &) { return value("binary"); }
+  bool null() override { return value("null"); }
+  bool boolean(bool truth) override { return value(truth ? "true" : "false", Kind::Truth); }
+  bool number_integer(int64_t number) override { return value(fmt::format("{}", number), Kind::Whole); }
+  bool number_unsigned(uint64_t number) override { return value(fmt::format("{}", number), Kind::Whole); }
+  bool number_float(double, const std::string &text) override { return value(text, Kind::Number); }
+  bool string(std::string &text) override { return value(text, Kind::Text); }
+  bool binary(binary_t &) override { return value("binary"); }
 
-  bool start_array(size_t) {
+  bool start_array(size_t) override {
     if (where != Where::Start)
       return value("an array");
     where = Where::List;
     return true;
   }
-  bool end_array() {
+  bool end_array() override {
     where = Where::End;
     return true;
   }
-  bool start_object(size_t) {
+  bool start_object(size_t) override {
     if (where != Where::List)
       return value("an object");
     if (problems.size() == kMostSpecs)
@@ -114,7 +114,7 @@ public:
     option = nullptr;
     return true;
   }
-  bool key(std::string &name) {
+  bool key(std::string &name) override {
     option = name.size() > kMostText || name == "help" ? nullptr : table.find(name);
     if (!option) {
       const std::vector<std::string> known = table.names();
@@ -125,7 +125,7 @@ public:
       return refuse(Code::InvalidArgument, "it is given twice", "leave one out");
     return true;
   }
-  bool end_object() {
+  bool end_object() override {
     option = nullptr;
     Result<ResolvedProblem> problem = table.take();
     if (!problem)
@@ -134,7 +134,7 @@ public:
     where = Where::List;
     return true;
   }
-  bool parse_error(size_t, const std::string &, const nlohmann::detail::exception &error) {
+  bool parse_error(size_t, const std::string &, const nlohmann::detail::exception &error) override {
     std::string text = error.what(); // "[json.exception.parse_error.101] parse error at line 1, ..."
     text = text.substr(text.find(']') + 1);
     if (text.size() > kMostMessage) // it repeats what it has read

@@ -48,7 +48,7 @@ TEST(ImageKey, ATextIsTakenApartIntoItsFields) {
   EXPECT_EQ((*fields)[6], (KeyField{"options", ""}));
   const std::string text = key.text();
   for (size_t size = 0; size < text.size(); ++size) // a cut between two lines leaves a key with fewer fields
-    EXPECT_TRUE(!keyFields(text.substr(0, size)) || text[size - 1] == '\n') << size;
+    EXPECT_TRUE(!keyFields(std::string_view(text).substr(0, size)) || text[size - 1] == '\n') << size;
   for (const char *other : {"", "tessera-key 1", "tessera-key 1\nspec", "tessera-key 1\nspec 5:abc\n",
                             "tessera-key 1\nspec 99999999999999999999:a\n", "tessera-key 1\nspec -1:a\n", "key 1\n"})
     EXPECT_FALSE(keyFields(other)) << other;

@@ -41,7 +41,7 @@ TEST(TuningRecord, B4_74_TheNearestKindOfMatchWins) {
   EXPECT_EQ(choose(records, {4, 32, 8, 1600, 1600}), std::pair(64u, RecordMatch::Bucket)); // nearer than 2048
   EXPECT_EQ(choose(records, {4, 32, 8, 2000, 2000}), std::pair(48u, RecordMatch::Bucket));
   EXPECT_EQ(choose(records, {4, 32, 8, 100000, 100000}), std::pair(16u, RecordMatch::Nearest));
-  EXPECT_EQ(choose(records, {4, 32, 32, 512, 512}), std::pair(32u, RecordMatch::Nearest)); // another head ratio
+  EXPECT_EQ(choose(records, {4, 64, 8, 512, 512}), std::pair(32u, RecordMatch::Nearest)); // another head ratio
   EXPECT_EQ(choose(records, {4, 32, 8, 8192, 8192}, {}, "NVIDIA A30").second, RecordMatch::Family);
 }
 
