@@ -143,6 +143,10 @@ TEST_F(BundleSelection, TheNearestSpecsAreListedWithWhatDiffers) {
   add({fakes::image(causal), fakes::image(f16)});
   const std::string text = describeNearest(bundles, {}, choose(facts(8, 0)));
   EXPECT_EQ(text.find("bundle 0 holds one with mask=*:0:bottom-right (wanted mask=full)"), 0u) << text;
+  AttentionSpec wide;
+  wide.dtype = DType::F16;
+  EXPECT_EQ(describeNearest(bundles, wide, choose(facts(8, 0))).find("bundle 0 holds one with d=64 (wanted d=128)"), 0u)
+      << "the nearest stands first";
   EXPECT_NE(text.find("in=f16 (wanted in=bf16), out=f16 (wanted out=bf16), d=64 (wanted d=128)"), std::string::npos)
       << text;
 }

@@ -43,6 +43,10 @@ TEST(TuningRecord, B4_74_TheNearestKindOfMatchWins) {
   EXPECT_EQ(choose(records, {4, 32, 8, 100000, 100000}), std::pair(16u, RecordMatch::Nearest));
   EXPECT_EQ(choose(records, {4, 64, 8, 512, 512}), std::pair(32u, RecordMatch::Nearest)); // another head ratio
   EXPECT_EQ(choose(records, {4, 32, 8, 8192, 8192}, {}, "NVIDIA A30").second, RecordMatch::Family);
+  // The kind of match counts before the distance: 1025 is nearer to 1024, but of the bucket of 2048.
+  EXPECT_EQ(choose({record(1024, 32), record(2048, 48)}, {4, 32, 8, 1025, 1025}), std::pair(48u, RecordMatch::Bucket));
+  EXPECT_EQ(choose({record(512, 32, "NVIDIA A800"), record(65536, 48)}, {4, 32, 8, 512, 512}),
+            std::pair(48u, RecordMatch::Nearest));
 }
 
 TEST(TuningRecord, B4_74_OtherSpecsAndTargetsNeverAnswer) {
