@@ -1,6 +1,7 @@
 // tessera cache: what is kept of compiled kernels on this machine, and what to do about it.
 #include "autotune/cli/Columns.h"
 #include "autotune/cli/Describe.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/SourceFlags.h"
 #include "runtime/cache/DiskCache.h"
 
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 
@@ -29,11 +31,25 @@ Result<std::shared_ptr<DiskCache>> openCache(const CacheFlags &flags, CacheMode 
   options.mode = mode;
   if (const Result<std::string> directory = cacheDirectory(options); !directory)
     return directory.status();
+  if (const char *size = std::getenv("TESSERA_CACHE_SIZE"); size && *size)
+    if (const Result<uint64_t> bytes = parseByteCount(size); !bytes)
+      return Status(bytes.status().code(), fmt::format("TESSERA_CACHE_SIZE: {}", bytes.status().message()),
+                    bytes.status().hint());
   std::string warning;
   std::shared_ptr<DiskCache> cache = DiskCache::open(options, [&](const std::string &text) { warning = text; });
   if (cache->mode() == CacheMode::Off)
     return Status(Code::File, warning, "choose another folder with --cache-dir or TESSERA_CACHE_DIR");
   return cache;
+}
+
+/// The end of a command that could not see or remove all: what was there is printed by then.
+Result<ExitCode> endOf(ExitCode code, const std::string &failure, uint64_t stayed = 0) {
+  if (failure.empty())
+    return code;
+  if (stayed == 0)
+    return Status(Code::File, fmt::format("not all of the cache was seen: {}", failure));
+  return Status(Code::File, fmt::format("{} failed: {}", counted(stayed, "removal"), failure),
+                "mend what the reason says, and try again");
 }
 
 bool isThere(const DiskCache &cache) {
@@ -52,7 +68,8 @@ Result<ExitCode> stat(const CacheFlags &flags, const CommonFlags &common) {
   if (!cache)
     return cache.status();
   const CacheMode mode = DiskCache::open(flags.options(), warnings(common))->mode(); // as programs see it
-  const std::vector<CacheEntry> entries = (*cache)->entries();
+  std::string failure;
+  const std::vector<CacheEntry> entries = (*cache)->entries(&failure);
   uint64_t bytes = 0;
   std::optional<int64_t> oldest, newest;
   for (const CacheEntry &entry : entries) {
@@ -75,7 +92,7 @@ Result<ExitCode> stat(const CacheFlags &flags, const CommonFlags &common) {
     json["oldest_use"] = time(oldest);
     json["newest_use"] = time(newest);
     printJson(json);
-    return Right;
+    return endOf(Right, failure);
   }
   Table table;
   table.row("directory", (*cache)->directory() + (isThere(**cache) ? "" : " (not there yet)"));
@@ -86,14 +103,15 @@ Result<ExitCode> stat(const CacheFlags &flags, const CommonFlags &common) {
   if (oldest)
     table.row("last uses", fmt::format("{} to {}", timeText(*oldest), timeText(*newest)));
   table.print();
-  return Right;
+  return endOf(Right, failure);
 }
 
 Result<ExitCode> list(const CacheFlags &flags, const CommonFlags &common) {
   const Result<std::shared_ptr<DiskCache>> cache = openCache(flags, CacheMode::ReadOnly);
   if (!cache)
     return cache.status();
-  std::vector<DiskCache::Key> keys = (*cache)->keys();
+  std::string failure;
+  std::vector<DiskCache::Key> keys = (*cache)->keys(&failure);
   std::sort(keys.begin(), keys.end(), [](const auto &a, const auto &b) {
     return std::pair(b.entry.lastUse, a.entry.hash) < std::pair(a.entry.lastUse, b.entry.hash);
   });
@@ -121,10 +139,10 @@ Result<ExitCode> list(const CacheFlags &flags, const CommonFlags &common) {
   }
   if (common.json)
     printJson({{"directory", (*cache)->directory()}, {"entries", json}});
-  else if (keys.empty())
-    fmt::print("no kernel is kept in {}\n", (*cache)->directory());
+  else if (keys.empty() && failure.empty())
+    show("no kernel is kept in {}\n", (*cache)->directory());
   columns.print();
-  return Right;
+  return endOf(Right, failure);
 }
 
 struct VerifyFlags {
@@ -137,15 +155,21 @@ Result<ExitCode> verify(const VerifyFlags &flags, const CommonFlags &common) {
       openCache(flags.cache, flags.remove ? CacheMode::ReadWrite : CacheMode::ReadOnly);
   if (!cache)
     return cache.status();
-  const std::vector<DiskCache::Verdict> verdicts = (*cache)->verify(flags.remove);
+  std::string failure;
+  const std::vector<DiskCache::Verdict> verdicts = (*cache)->verify(flags.remove, &failure);
   Json unsound = Json::array();
+  size_t left = 0; ///< that should have been removed
   for (const DiskCache::Verdict &verdict : verdicts) {
     if (verdict.fault == CacheMiss::None)
       continue;
     if (!common.json)
-      fmt::print("{}: {}{}\n", name(verdict.fault), verdict.detail.empty() ? verdict.entry.path : verdict.detail,
-                 flags.remove ? " (removed)" : "");
-    unsound.push_back({{"path", verdict.entry.path}, {"fault", name(verdict.fault)}, {"detail", verdict.detail}});
+      show("{}: {}{}\n", name(verdict.fault), verdict.detail.empty() ? verdict.entry.path : verdict.detail,
+           verdict.removed ? " (removed)" : "");
+    left += flags.remove && !verdict.removed;
+    unsound.push_back({{"path", verdict.entry.path},
+                       {"fault", name(verdict.fault)},
+                       {"detail", verdict.detail},
+                       {"removed", verdict.removed}});
   }
   if (common.json)
     printJson({{"directory", (*cache)->directory()},
@@ -153,9 +177,12 @@ Result<ExitCode> verify(const VerifyFlags &flags, const CommonFlags &common) {
                {"unsound", unsound},
                {"removed", flags.remove}});
   else
-    fmt::print("{} of {} entries in {} are sound\n", verdicts.size() - unsound.size(), verdicts.size(),
-               (*cache)->directory());
-  return unsound.empty() ? Right : CheckFailed;
+    show("{} of {} in {} are sound\n", verdicts.size() - unsound.size(), counted(verdicts.size(), "entry", "entries"),
+         (*cache)->directory());
+  if (left > 0 && failure.empty())
+    return Status(Code::File, fmt::format("{} could not be removed", counted(left, "unsound entry", "unsound entries")),
+                  "the lines above say why");
+  return endOf(unsound.empty() ? Right : CheckFailed, failure);
 }
 
 /// What a trim or a clear took away.
@@ -168,11 +195,13 @@ Result<ExitCode> removed(const DiskCache &cache, const DiskCache::Removed &remov
                {"removed_entries", removed.entries},
                {"removed_bytes", removed.bytes},
                {"removed_leftovers", removed.leftovers},
+               {"failed", removed.failed},
                {"bytes", left}});
   else
-    fmt::print("removed {} entries, {}, and {} leftovers of processes that ended; {} are left in {}\n", removed.entries,
-               byteText(removed.bytes), removed.leftovers, byteText(left), cache.directory());
-  return Right;
+    show("removed {}, {}, and {} of processes that ended; {} are left in {}\n",
+         counted(removed.entries, "entry", "entries"), byteText(removed.bytes), counted(removed.leftovers, "leftover"),
+         byteText(left), cache.directory());
+  return endOf(Right, removed.failure, removed.failed);
 }
 
 Result<uint64_t> parseBytes(const std::string &text) { return parseByteCount(text); }

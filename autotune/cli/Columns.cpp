@@ -1,6 +1,8 @@
 // Widths and alignment.
 #include "autotune/cli/Columns.h"
 
+#include "autotune/cli/Print.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +24,7 @@ void Columns::print() const {
       text += columns[c].side == Right ? fmt::format("{:>{}}  ", cellOf(c), widths[c])
                                        : fmt::format("{:<{}}  ", cellOf(c), widths[c]);
     text.erase(text.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", text);
+    show("{}\n", text);
   };
   line([&](size_t c) { return columns[c].title; });
   for (const auto &cells : rows)

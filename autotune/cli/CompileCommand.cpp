@@ -3,6 +3,8 @@
 #include "autotune/cli/Describe.h"
 #include "autotune/cli/DeviceChoice.h"
 #include "autotune/cli/KernelChoice.h"
+#include "autotune/cli/OutputCheck.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/files/OutputFile.h"
 
 #include <fmt/format.h>
@@ -62,6 +64,9 @@ Result<ExitCode> compile(CompileFlags &flags, const CommonFlags &common) {
     request.overrideStage = flags.replace.substr(0, equals);
     request.overrideFile = flags.replace.substr(equals + 1);
   }
+  if (flags.output != "-")
+    if (Status status = checkOutputFile("-o", flags.output, {request.overrideFile}); !status)
+      return status;
   if (!flags.kernel.stages.empty())
     if (Status status = makeFolder(flags.kernel.stages); !status)
       return status;
@@ -75,7 +80,7 @@ Result<ExitCode> compile(CompileFlags &flags, const CommonFlags &common) {
   const double milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   if (!output->warnings.empty())
-    fmt::print(stderr, "tessera: {}\n", output->warnings);
+    say("tessera: {}\n", output->warnings);
   if (Status status = files::writeOutput(flags.output, output->bytes); !status)
     return status;
   if (common.json) {
@@ -89,8 +94,8 @@ Result<ExitCode> compile(CompileFlags &flags, const CommonFlags &common) {
     report["compile_ms"] = milliseconds;
     printJson(report);
   } else if (flags.output != "-" && !common.quiet) {
-    fmt::print(stderr, "{}: {} bytes of {} for {}, schedule {}, in {:.0f} ms\n", flags.output, output->bytes.size(),
-               flags.emit, request.target, request.schedule.text(), milliseconds);
+    say("{}: {} bytes of {} for {}, schedule {}, in {:.0f} ms\n", flags.output, output->bytes.size(), flags.emit,
+        request.target, request.schedule.text(), milliseconds);
   }
   return Right;
 }

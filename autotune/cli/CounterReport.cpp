@@ -1,6 +1,8 @@
 // Counters as JSON and as tables with the least possible beside them.
 #include "autotune/cli/CounterReport.h"
 
+#include "autotune/cli/Print.h"
+
 #include "autotune/reference/Attention.h"
 
 #include <fmt/format.h>
@@ -49,17 +51,17 @@ std::string whole(double value) { return fmt::format("{:.0f}", value); }
 
 void print(const CounterRow &row) {
   const std::optional<double> ratio = row.ratio();
-  fmt::print(rowFormat, row.name, whole(row.measured), row.least ? whole(*row.least) : "",
-             ratio ? fmt::format("{:.2f}x", *ratio) : "");
+  show(rowFormat, row.name, whole(row.measured), row.least ? whole(*row.least) : "",
+       ratio ? fmt::format("{:.2f}x", *ratio) : "");
 }
 
 void printPipes(const profile::LaunchProfile &profile) {
   const double bound = profile::clocksOf(profile.clocks, profile.bound);
-  fmt::print("\n");
-  fmt::print(rowFormat, "unit", "warp instructions", "modelled clocks", "of bound");
+  show("\n");
+  show(rowFormat, "unit", "warp instructions", "modelled clocks", "of bound");
   const auto line = [&](const std::string &unit, std::optional<double> count, double clocks) {
-    fmt::print(rowFormat, "  " + unit, count ? whole(*count) : "", clocks > 0 ? whole(clocks) : "",
-               clocks > 0 && bound > 0 ? fmt::format("{:.0f}%", 100 * clocks / bound) : "");
+    show(rowFormat, "  " + unit, count ? whole(*count) : "", clocks > 0 ? whole(clocks) : "",
+         clocks > 0 && bound > 0 ? fmt::format("{:.0f}%", 100 * clocks / bound) : "");
   };
   for (const auto &[pipe, count] : profile.instructionsByPipe)
     if (count > 0)
@@ -67,18 +69,18 @@ void printPipes(const profile::LaunchProfile &profile) {
   line("issue slots", profile.warpInstructions, profile::clocksOf(profile.clocks, "issue"));
   line("L2", std::nullopt, profile::clocksOf(profile.clocks, "l2"));
   line("device memory, each sector once", std::nullopt, profile::clocksOf(profile.clocks, "memory"));
-  fmt::print("  modelled {:.3f} us, bound by {}; the uniform datapath is not told apart, PTX does not say what goes "
-             "there\n",
-             profile.microseconds, profile.bound.empty() ? "the launch" : profile.bound);
+  show("  modelled {:.3f} us, bound by {}; the uniform datapath is not told apart, PTX does not say what goes "
+       "there\n",
+       profile.microseconds, profile.bound.empty() ? "the launch" : profile.bound);
 }
 
 void printLoops(const profile::LaunchProfile &profile) {
   if (profile.loops.empty())
     return;
   constexpr const char *format = "  {:<44} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}\n";
-  fmt::print("\n");
-  fmt::print(format, "loop: clocks for an iteration of a warp", "iterations", "clocks", "tensor", "mufu", "issue",
-             "bound by", "waves", "sectors");
+  show("\n");
+  show(format, "loop: clocks for an iteration of a warp", "iterations", "clocks", "tensor", "mufu", "issue", "bound by",
+       "waves", "sectors");
   for (const profile::Loop &loop : profile.loops) {
     const auto each = [&](std::string_view unit) {
       return fmt::format("{:.1f}", clocksPerIteration(profile, loop, unit));
@@ -86,9 +88,9 @@ void printLoops(const profile::LaunchProfile &profile) {
     const auto ratio = [](double measured, double ideal) {
       return ideal > 0 ? fmt::format("{:.2f}x", measured / ideal) : std::string();
     };
-    fmt::print(format, std::string(size_t(2 * (loop.depth - 1)), ' ') + loop.name(), whole(loop.iterations),
-               each(loop.bound), each("tensor"), each("mufu"), each("issue"), loop.bound,
-               ratio(loop.wavefronts, loop.idealWavefronts), ratio(loop.sectors, loop.idealSectors));
+    show(format, std::string(size_t(2 * (loop.depth - 1)), ' ') + loop.name(), whole(loop.iterations), each(loop.bound),
+         each("tensor"), each("mufu"), each("issue"), loop.bound, ratio(loop.wavefronts, loop.idealWavefronts),
+         ratio(loop.sectors, loop.idealSectors));
   }
 }
 
@@ -179,15 +181,15 @@ Json counterJson(const Json &counters, const LeastWork &least) {
 }
 
 void printCounters(const Json &counters, const profile::LaunchProfile &profile, const LeastWork &least) {
-  fmt::print("\n");
-  fmt::print(rowFormat, "counted by the simulator", "this kernel", "least possible", "ratio");
+  show("\n");
+  show(rowFormat, "counted by the simulator", "this kernel", "least possible", "ratio");
   for (const CounterRow &row : counterRows(counters, least))
     print(row);
   if (least.exponents > 0)
-    fmt::print(rowFormat, "  outside the matrix unit, per 32 visible scores",
-               fmt::format("{:.2f}", 32 * (read(counters, "warp_instructions") - read(counters, "by_pipe", "tensor")) /
-                                         least.exponents),
-               "", "");
+    show(rowFormat, "  outside the matrix unit, per 32 visible scores",
+         fmt::format("{:.2f}", 32 * (read(counters, "warp_instructions") - read(counters, "by_pipe", "tensor")) /
+                                   least.exponents),
+         "", "");
   printPipes(profile);
   printLoops(profile);
 }

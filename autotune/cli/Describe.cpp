@@ -1,6 +1,8 @@
 // Texts and JSON of problems and kernels.
 #include "autotune/cli/Describe.h"
 
+#include "autotune/cli/Print.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -104,7 +106,7 @@ void addKernel(Json &report, const KernelInfo &info) {
   report["load_ms"] = number(info.loadMs);
 }
 
-void printJson(const Json &report) { fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace)); }
+void printJson(const Json &report) { show("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace)); }
 
 Json number(double value) {
   if (std::isfinite(value))
@@ -117,7 +119,7 @@ void Table::print() const {
   for (const auto &row : rows)
     width = std::max(width, row.first.size());
   for (const auto &[name, value] : rows)
-    fmt::print("{:<{}}  {}\n", name, width, value);
+    show("{:<{}}  {}\n", name, width, value);
 }
 
 } // namespace tessera::cli

@@ -1,6 +1,8 @@
 // The automatic device and the target of a compile.
 #include "autotune/cli/DeviceChoice.h"
 
+#include "autotune/cli/Print.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -20,8 +22,8 @@ Result<Device> openDevice(const std::string &name, bool quiet) {
         fmt::format("no GPU ({}) and no simulator ({})", gpu.status().message(), simulated.status().message()),
         simulated.status().hint());
   if (!quiet)
-    fmt::print(stderr, "no GPU here ({}): running on the simulator, {} (--device chooses another)\n",
-               gpu.status().message(), kDefaultSimulated);
+    say("no GPU here ({}): running on the simulator, {} (--device chooses another)\n", gpu.status().message(),
+        kDefaultSimulated);
   return simulated;
 }
 

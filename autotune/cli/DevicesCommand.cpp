@@ -2,6 +2,7 @@
 #include "autotune/cli/Commands.h"
 #include "autotune/cli/Describe.h"
 #include "autotune/cli/DeviceChoice.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/SimulatorControl.h"
 
 #include <fmt/format.h>
@@ -81,22 +82,22 @@ Result<ExitCode> listDevices(const CommonFlags &common) {
     return Right;
   }
   if (!noGpu.empty())
-    fmt::print("no GPU: {}\n", noGpu);
+    show("no GPU: {}\n", noGpu);
   if (!noSimulator.empty())
-    fmt::print("no simulator: {}\n", noSimulator);
+    show("no simulator: {}\n", noSimulator);
   if (rows.empty())
     return Right;
-  fmt::print("{:<12} {:<46} {:<8} {:>4} {:>10} {:>13} {:>7} {:>6}\n", "device", "product", "target", "SMs",
-             "memory GiB", "shared KiB", "L2 MiB", "MHz");
+  show("{:<12} {:<46} {:<8} {:>4} {:>10} {:>13} {:>7} {:>6}\n", "device", "product", "target", "SMs", "memory GiB",
+       "shared KiB", "L2 MiB", "MHz");
   for (const Row &row : rows) {
     if (!row.device) {
-      fmt::print("{:<12} unusable: {}\n", row.name, row.device.status().message());
+      show("{:<12} unusable: {}\n", row.name, row.device.status().message());
       continue;
     }
     const DeviceInfo &info = row.device->info();
-    fmt::print("{:<12} {:<46} {:<8} {:>4} {:>10.0f} {:>13} {:>7} {:>6}\n", row.name, info.name,
-               row.device->target().name, info.smCount, double(info.memoryBytes) / 0x1p30,
-               info.sharedBytesPerBlock / 1024, info.l2Bytes >> 20, info.clockKHz / 1000);
+    show("{:<12} {:<46} {:<8} {:>4} {:>10.0f} {:>13} {:>7} {:>6}\n", row.name, info.name, row.device->target().name,
+         info.smCount, double(info.memoryBytes) / 0x1p30, info.sharedBytesPerBlock / 1024, info.l2Bytes >> 20,
+         info.clockKHz / 1000);
   }
   return Right;
 }

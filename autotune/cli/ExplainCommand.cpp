@@ -62,12 +62,12 @@ void explainTable(const ResolvedProblem &problem, const Explanation &why, const 
   table.print();
 }
 
-/// Without a device: what the bundles hold for such a one, else the default.
+/// Whatever the policy: what the bundles hold for such a device, else the default of its target.
 Result<Explanation> explainTarget(BundleList bundles, const ResolvedProblem &problem, const Target &target,
-                                  const std::optional<Schedule> &given) {
+                                  const DeviceFacts &facts, const std::optional<Schedule> &given) {
   if (given)
     return explain(problem.spec, target, *given);
-  const BundleChoice choice = chooseFromBundles(bundles, problem.spec, problem.problem(), factsOf(target), nullptr);
+  const BundleChoice choice = chooseFromBundles(bundles, problem.spec, problem.problem(), facts, nullptr);
   if (!choice.chosen)
     return explain(problem.spec, target);
   const Result<Schedule> schedule = Schedule::parse(choice.chosen->entry->schedule);
@@ -103,16 +103,17 @@ Result<ExitCode> explainProblem(const ExplainFlags &flags, const CommonFlags &co
   const Result<Engine> engine = Engine::create(*sources);
   if (!engine)
     return engine.status();
-  const Result<Explanation> why =
-      device ? engine->explain(problem->spec, problem->problem(), *device, {.schedule = *given})
-             : explainTarget(engine->bundles(), *problem, *target, *given);
+  const DeviceFacts facts = device ? DeviceFacts::of(*device) : factsOf(*target);
+  Result<Explanation> why = device ? engine->explain(problem->spec, problem->problem(), *device, {.schedule = *given})
+                                   : explainTarget(engine->bundles(), *problem, *target, facts, *given);
+  if (!why && why.status().code() == Code::NotFound && flags.whyMiss) // refused by the policy, and asked why
+    why = explainTarget(engine->bundles(), *problem, *target, facts, *given);
   if (!why)
     return why.status();
   std::optional<WhyMiss> miss;
   if (flags.whyMiss)
     miss = whyMiss(engine->bundles(), *sources,
-                   {problem->spec, problem->problem(), device ? DeviceFacts::of(*device) : factsOf(*target), *given,
-                    why->schedule, *target});
+                   {problem->spec, problem->problem(), facts, *given, why->schedule, *target});
   common.json ? explainJson(*problem, *why, miss) : explainTable(*problem, *why, miss);
   return Right;
 }

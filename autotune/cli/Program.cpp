@@ -2,6 +2,7 @@
 #include "autotune/cli/Program.h"
 
 #include "autotune/cli/Commands.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/Suggest.h"
 #include "autotune/cli/Version.h"
 
@@ -62,8 +63,8 @@ std::vector<std::string> knownNames(const CLI::App &app, const std::string &text
 /// What CLI11 found wrong, as a sentence with the value and a remedy.
 std::string sentence(const CLI::App &app, const CLI::ParseError &error) {
   const std::string help = fmt::format("`{} --help` lists what there is", fullName(app));
-  const std::vector<std::string> unknown = app.remaining();
-  if (dynamic_cast<const CLI::ExtrasError *>(&error) && !unknown.empty()) {
+  // CLI11 asks for what is required first, and what is misspelt may be just that.
+  if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
     const std::string name = unknown[0].substr(0, unknown[0].find('='));
     return fmt::format("`{}` knows no '{}'\n  hint: {}{}", fullName(app), unknown[0],
                        didYouMean(name, knownNames(app, name)), help);
@@ -75,7 +76,7 @@ std::string sentence(const CLI::App &app, const CLI::ParseError &error) {
 }
 
 int usage(const std::string &text) {
-  fmt::print(stderr, "tessera: {}\n", text);
+  say("tessera: {}\n", text);
   return Usage;
 }
 
@@ -98,10 +99,10 @@ int runChosen(const CLI::App &program, const CommonFlags &common,
     return usage(fmt::format("no command given after `{}`\n  hint: {}; `{} --help` shows examples", fullName(app),
                              fmt::join(innerCommands(app), ", "), fullName(app)));
   const Result<ExitCode> code = found->second(common);
-  std::fflush(stdout);
+  std::fflush(stdout); // before the message, where both go to one place
   if (code)
     return *code;
-  fmt::print(stderr, "tessera: {}\n", indented(code.status().text()));
+  say("tessera: {}\n", indented(code.status().text()));
   return exitCodeOf(code.status().code());
 }
 
@@ -155,15 +156,28 @@ private:
 
 } // namespace
 
-int runProgram(int argc, const char *const *argv) {
+namespace {
+
+int runGuarded(int argc, const char *const *argv) {
   try {
     return CommandLine().run(argc, argv);
   } catch (const std::bad_alloc &) {
-    fmt::print(stderr, "tessera: out of memory\n  hint: make --batch, --heads or the lengths smaller\n");
+    say("tessera: out of memory\n  hint: make --batch, --heads or the lengths smaller\n");
   } catch (const std::exception &error) {
-    fmt::print(stderr, "tessera: {}\n", error.what());
+    say("tessera: {}\n", error.what());
   }
   return Failure;
+}
+
+} // namespace
+
+int runProgram(int argc, const char *const *argv) {
+  holdStandardStreams();
+  const int code = runGuarded(argc, argv);
+  if (stdoutComplete() || (code != Right && code != CheckFailed))
+    return code;
+  say("tessera: stdout takes no more, and part of the result is lost\n");
+  return FileTrouble;
 }
 
 } // namespace tessera::cli

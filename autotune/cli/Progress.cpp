@@ -1,6 +1,8 @@
 // The waiting and printing behind Progress.
 #include "autotune/cli/Progress.h"
 
+#include "autotune/cli/Print.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -28,7 +30,7 @@ void Progress::step(std::string what) {
   if (quiet)
     return;
   if (terminal) {
-    fmt::print(stderr, "\r\x1b[K{} ...", what);
+    say("\r\x1b[K{} ...", what);
     std::fflush(stderr);
     current = std::move(what);
     return;
@@ -45,7 +47,7 @@ void Progress::step(std::string what) {
 
 void Progress::done() {
   if (terminal && !current.empty()) {
-    fmt::print(stderr, "\r\x1b[K");
+    say("\r\x1b[K");
     std::fflush(stderr);
   }
   {
@@ -64,7 +66,7 @@ void Progress::run() {
     if (current.empty()) {
       changed.wait(lock, moved);
     } else if (!changed.wait_for(lock, kLong, moved)) {
-      fmt::print(stderr, "{} ...\n", current);
+      say("{} ...\n", current);
       changed.wait(lock, moved);
     }
   }

@@ -6,10 +6,13 @@
 #include "autotune/cli/DeviceChoice.h"
 #include "autotune/cli/DeviceRun.h"
 #include "autotune/cli/KernelChoice.h"
+#include "autotune/cli/OutputCheck.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/Progress.h"
 #include "autotune/cli/SimulatorControl.h"
 #include "autotune/cli/SimulatorFlags.h"
 #include "autotune/cli/SourceFlags.h"
+#include "autotune/cli/files/OutputFile.h"
 #include "autotune/cli/files/TensorFile.h"
 #include "autotune/cli/profile/Writers.h"
 #include "autotune/reference/Compare.h"
@@ -172,9 +175,9 @@ Status configureSimulator(const RunFlags &flags, const Device &device,
 /// Findings as people read them, on stderr.
 void printFindings(const Json &findings) {
   for (const Json &finding : findings) {
-    fmt::print(stderr, "simulator: {}\n", finding.value("text", finding.dump()));
+    say("simulator: {}\n", finding.value("text", finding.dump(-1, ' ', false, Json::error_handler_t::replace)));
     if (const auto repeats = finding.value("repeats", uint64_t(0)))
-      fmt::print(stderr, "  and {} more like it\n", repeats);
+      say("  and {} more like it\n", repeats);
   }
 }
 
@@ -201,11 +204,43 @@ void printFailure(const RunResult &run, const Status &status) {
   printJson(report);
 }
 
+/// The file of a tensor's argument; the argument itself where it names none, which its own reader tells.
+std::string fileOf(const std::string &argument) {
+  const Result<files::TensorPath> parsed = files::parseTensorPath(argument);
+  return parsed ? parsed->path : argument;
+}
+
+/// No output may be an input or, but for tensors of one .safetensors file, another output.
+Status checkOutputs(const RunFlags &flags) {
+  std::vector<std::string> taken{fileOf(flags.inputs.q), fileOf(flags.inputs.k), fileOf(flags.inputs.v),
+                                 flags.sources.publicKey};
+  taken.insert(taken.end(), flags.sources.bundles.begin(), flags.sources.bundles.end());
+  for (const auto &[flag, path] : {std::pair("--out", &flags.out), {"--lse-out", &flags.lseOut}}) {
+    if (path->empty())
+      continue;
+    if (const Result<files::TensorPath> parsed = files::parseTensorPath(*path); !parsed)
+      return parsed.status();
+    if (Status status = checkOutputFile(flag, fileOf(*path), taken); !status)
+      return status;
+  }
+  const auto alike = [](const std::string &a, const std::string &b) {
+    return !a.empty() && !b.empty() && (a == b || files::sameFile(a, b));
+  };
+  const std::string out = fileOf(flags.out), lse = fileOf(flags.lseOut);
+  if (alike(out, lse) && !out.ends_with(".safetensors"))
+    return Status(Code::InvalidArgument, fmt::format("--out and --lse-out are both {}", out),
+                  "name two files, or one .safetensors file");
+  if (flags.profile.empty())
+    return {};
+  if (alike(flags.profile, out) || alike(flags.profile, lse))
+    return Status(Code::InvalidArgument, fmt::format("--profile and a tensor are both to go to {}", flags.profile),
+                  "name two files");
+  return checkOutputFile("--profile", flags.profile, taken);
+}
+
 Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
-  for (const std::string *path : {&flags.out, &flags.lseOut})
-    if (!path->empty())
-      if (const Result<files::TensorPath> parsed = files::parseTensorPath(*path); !parsed)
-        return parsed.status();
+  if (Status status = checkOutputs(flags); !status)
+    return status;
   if (Status status = flags.simulator.check(); !status)
     return status;
   const Result<EngineOptions> sources = flags.sources.engineOptions(common);
@@ -248,7 +283,7 @@ Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
   if (!reported)
     return reported;
   if (!flags.profile.empty() && !common.quiet)
-    fmt::print(stderr, "wrote {} ({})\n", flags.profile, describe(profile::formOf(flags.profile)));
+    say("wrote {} ({})\n", flags.profile, describe(profile::formOf(flags.profile)));
   result.device = *std::move(ran);
   if (flags.check) {
     progress.step("checking against the f64 reference");

@@ -35,7 +35,7 @@ Result<std::optional<SimulatorControl>> SimulatorControl::of(const Device &devic
 }
 
 Status SimulatorControl::configure(const nlohmann::json &options) const {
-  const std::string text = options.dump();
+  const std::string text = options.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (configure_(text.c_str()) == 0)
     return {};
   return Status(Code::InvalidArgument, fmt::format("the simulator refuses the options {}: {}", text, lastError_()));
@@ -55,7 +55,7 @@ std::vector<std::string> SimulatorControl::findings() const {
   const Json report = this->report();
   if (const auto found = report.find("findings"); found != report.end() && found->is_array())
     for (const Json &finding : *found)
-      texts.push_back(finding.value("text", finding.dump()));
+      texts.push_back(finding.value("text", finding.dump(-1, ' ', false, Json::error_handler_t::replace)));
   return texts;
 }
 

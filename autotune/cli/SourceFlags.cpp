@@ -1,6 +1,7 @@
 // Flags to the options of an engine.
 #include "autotune/cli/SourceFlags.h"
 
+#include "autotune/cli/Print.h"
 #include "autotune/cli/ProblemFlags.h"
 #include "autotune/cli/files/ByteSource.h"
 
@@ -60,7 +61,9 @@ void SourceFlags::addTo(CLI::App &app) {
       ->allow_extra_args(false)
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--public-key", publicKey, "every bundle must be signed by this key")->type_name("FILE")->group(group);
+  app.add_option("--public-key", publicKey, "every bundle must be signed by this key, else exit code 2")
+      ->type_name("FILE")
+      ->group(group);
   addValue(app, "--policy", policy, parsePolicyText,
            "what a kernel may come from: bundles only, bundles and the disk cache, or also the compiler (default jit)",
            "bundle-only|cache-only|jit")
@@ -94,7 +97,7 @@ Result<PrivateKey> readPrivateKey(const std::string &path) { return readKey<Priv
 std::function<void(const std::string &)> warnings(const CommonFlags &common) {
   if (common.quiet)
     return [](const std::string &) {};
-  return [](const std::string &warning) { fmt::print(stderr, "tessera: {}\n", warning); };
+  return [](const std::string &warning) { say("tessera: {}\n", warning); };
 }
 
 } // namespace tessera::cli

@@ -14,33 +14,42 @@ class Report {
 public:
   explicit Report(const WantedKernel &wanted) : wanted(wanted) {}
 
-  /// Whether a bundle has it.
-  bool askBundles(BundleList bundles) {
+  /// What the bundles have. A damaged image is no miss: a prepare() ends with it and asks no further.
+  enum class Bundled { Miss, Hit, Damaged };
+  Bundled askBundles(BundleList bundles) {
     Json &json = report.json["bundles"];
     json["asked"] = bundles.size();
     if (bundles.empty()) {
       json["hit"] = false;
       row("bundles", "none is given");
-      return false;
+      return Bundled::Miss;
     }
     const BundleChoice choice =
         chooseFromBundles(bundles, wanted.spec, wanted.problem, wanted.device, wanted.given ? &*wanted.given : nullptr);
-    json["hit"] = choice.chosen.has_value();
     if (choice.chosen) {
       const BundleEntry &entry = *choice.chosen->entry;
+      const Result<KernelImage> image = choice.chosen->bundle->image(entry); // read: a prepare() would
+      json["hit"] = image.ok();
       json["bundle"] = choice.chosen->bundle->path();
       json["target"] = entry.target.text();
       json["schedule"] = entry.schedule;
       json["reason"] = choice.scheduleReason;
+      if (!image) {
+        json["detail"] = image.status().message();
+        row("bundles", fmt::format("damaged in {}: {}, {}: {}", choice.chosen->bundle->path(), entry.target.text(),
+                                   entry.schedule, image.status().message()));
+        return Bundled::Damaged;
+      }
       row("bundles", fmt::format("hit in {}: {}, {} ({})", choice.chosen->bundle->path(), entry.target.text(),
                                  entry.schedule, choice.scheduleReason));
-      return true;
+      return Bundled::Hit;
     }
+    json["hit"] = false;
     const std::string nearest = describeNearest(bundles, wanted.spec, choice);
     json["nearest"] = nearest;
     row("bundles", fmt::format("miss in {} of them", bundles.size()));
     lines("nearest", nearest);
-    return false;
+    return Bundled::Miss;
   }
 
   /// Whether the disk cache has it.
@@ -87,16 +96,18 @@ public:
     return false;
   }
 
-  void answer(bool bundle, bool disk, Policy policy) {
+  void answer(Bundled bundle, bool disk, Policy policy) {
     const bool compiles = report.json["disk"].contains("key_hash"); // the compiler has told its build
-    const char *answer = bundle                         ? "bundle"
+    const char *answer = bundle == Bundled::Hit         ? "bundle"
+                         : bundle == Bundled::Damaged   ? "none"
                          : policy == Policy::BundleOnly ? "none"
                          : disk                         ? "disk"
                          : policy == Policy::CacheOnly  ? "none"
                          : compiles                     ? "compiler"
                                                         : "none";
     report.json["answer"] = answer;
-    row("so", std::string_view(answer) == "none"
+    row("so", bundle == Bundled::Damaged ? "nothing would serve it: the bundle comes first, and its kernel is damaged"
+              : std::string_view(answer) == "none"
                   ? fmt::format("nothing would serve it under the policy {}", name(policy))
                   : fmt::format("the {} would serve it", std::string_view(answer) == "disk" ? "disk cache" : answer));
   }
@@ -137,7 +148,7 @@ private:
 WhyMiss whyMiss(BundleList bundles, const EngineOptions &options, const WantedKernel &wanted) {
   Report report(wanted);
   report.report.json["answer"] = nullptr; // stands first
-  const bool bundle = report.askBundles(bundles);
+  const auto bundle = report.askBundles(bundles);
   const bool disk = report.askDisk(options);
   report.answer(bundle, disk, options.policy);
   return std::move(report.report);

@@ -1,9 +1,10 @@
 // Opening, reading and verifying bundles. Checked at opening: header, digest of the index, everything the index says.
-// Checked when an image is first read: its digest and the facts that the index repeats. Left to verify(), because it
-// touches every page: the zeros between images, and that the builds listed are those of the images.
+// Checked whenever an image is read: its digest, on the very bytes that are then used, and the facts that the index
+// repeats. Left to verify(), because it reads the whole file: the zeros between images, and that the builds listed are
+// those of the images.
 //
-// A file that another process cuts short while it is open is out of scope: reading what is gone raises SIGBUS, as with
-// any mapped file. Replacing it by rename, which is how Tessera writes files, is safe.
+// Images are read, not mapped: a file that is written to or cut short while it is open gives an error, where a mapping
+// would let bytes change after they were checked, or raise SIGBUS.
 #include "runtime/bundle/Bundle.h"
 
 #include "runtime/bundle/BundleLayout.h"
@@ -11,13 +12,11 @@
 #include "runtime/bundle/IndexTables.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <functional>
 #include <set>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -33,78 +32,103 @@ Status systemFault(std::string_view path, std::string_view call, int error) {
   return fileFault(path, fmt::format("{}: {}", call, std::system_category().message(error)));
 }
 
-/// A file in memory for as long as it lives.
-class Mapping {
+/// Where the bytes of a bundle are: an open file, or memory that outlives it.
+class Source {
 public:
-  Mapping() = default;
-  Mapping(const Mapping &) = delete;
-  Mapping &operator=(const Mapping &) = delete;
-  ~Mapping() {
-    if (!bytes_.empty())
-      munmap(const_cast<char *>(bytes_.data()), bytes_.size());
+  Source() = default;
+  Source(const Source &) = delete;
+  Source &operator=(const Source &) = delete;
+  ~Source() {
+    if (file_ >= 0)
+      close(file_);
   }
 
-  Status map(const std::string &path) {
+  void embed(std::string_view bytes) {
+    memory_ = bytes;
+    size_ = bytes.size();
+  }
+
+  Status open(const std::string &path) {
     if (path.find('\0') != std::string::npos)
       return fileFault(path.c_str(), "the path holds a zero byte");
     // Without O_NONBLOCK, opening a pipe would wait for its writer.
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file < 0)
+    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file_ < 0)
       return systemFault(path, "open", errno);
-    Status status = mapFile(path, file);
-    close(file);
-    return status;
-  }
-  std::string_view bytes() const { return bytes_; }
-
-private:
-  Status mapFile(const std::string &path, int file) {
     struct stat facts;
-    if (fstat(file, &facts))
+    if (fstat(file_, &facts))
       return systemFault(path, "fstat", errno);
     if (!S_ISREG(facts.st_mode))
       return fileFault(path, "not a plain file");
     if (facts.st_size == 0)
       return fileFault(path, "the file is empty");
-    void *start = mmap(nullptr, size_t(facts.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-    if (start == MAP_FAILED)
-      return systemFault(path, "mmap", errno);
-    bytes_ = {static_cast<const char *>(start), size_t(facts.st_size)};
+    size_ = uint64_t(facts.st_size);
     return {};
   }
 
-  std::string_view bytes_;
+  uint64_t size() const { return size_; }
+
+  /// A copy of these bytes, which lie within the size that the source had when it was opened.
+  Result<std::string> read(std::string_view path, uint64_t offset, uint64_t size) const {
+    if (file_ < 0)
+      return std::string(memory_.substr(offset, size));
+    std::string bytes(size, '\0');
+    for (uint64_t filled = 0; filled < size;) {
+      const ssize_t got = pread(file_, bytes.data() + filled, size - filled, off_t(offset + filled));
+      if (got < 0 && errno == EINTR)
+        continue;
+      if (got < 0)
+        return systemFault(path, "read", errno);
+      if (got == 0)
+        return fileFault(path,
+                         fmt::format("the file ends at byte {}; it was cut short after it was opened", offset + filled),
+                         "replace a bundle that is in use by rename, not by writing over it");
+      filled += uint64_t(got);
+    }
+    return bytes;
+  }
+
+private:
+  int file_ = -1;
+  std::string_view memory_;
+  uint64_t size_ = 0;
 };
 
 } // namespace
 
 struct Bundle::State {
   std::string path;
-  Mapping mapping; ///< of nothing where the bundle is embedded
-  std::string_view bytes;
+  Source source;
   detail::BundleHeader header;
   BundleIndex index;
   std::optional<Signature> signature;
-  mutable std::unique_ptr<std::atomic<bool>[]> sound; ///< by entry: its digest has been checked
 
-  /// Reads header and index of `bytes`.
+  /// Reads header and index.
   Status read() {
-    Result<detail::BundleHeader> found = detail::readHeader(bytes);
+    const auto named = [&](const Status &status) { return fileFault(path, status.message(), status.hint()); };
+    Result<std::string> start = source.read(path, 0, std::min(source.size(), detail::headerSize));
+    if (!start)
+      return start.status();
+    Result<detail::BundleHeader> found = detail::readHeader(*start, source.size());
     if (!found)
-      return fileFault(path, found.status().message(), found.status().hint());
+      return named(found.status());
     header = *found;
     signature = detail::signatureOf(header);
-    Result<detail::IndexText> text = detail::IndexText::parse(detail::indexOf(header, bytes));
+    Result<std::string> indexBytes = source.read(path, detail::headerSize, header.indexSize);
+    if (!indexBytes)
+      return indexBytes.status();
+    if (Status status = detail::checkIndex(header, *indexBytes); !status)
+      return named(status);
+    Result<detail::IndexText> text = detail::IndexText::parse(*indexBytes);
     if (!text)
-      return fileFault(path, text.status().message());
-    Result<BundleIndex> resolved = detail::resolveIndex(std::move(*text), header.indexSize, bytes.size());
+      return named(text.status());
+    Result<BundleIndex> resolved = detail::resolveIndex(std::move(*text), header.indexSize, source.size());
     if (!resolved)
-      return fileFault(path, resolved.status().message());
+      return named(resolved.status());
     if (resolved->entries.size() != header.imageCount)
       return fileFault(path, fmt::format("the header speaks of {} images, the index lists {}", header.imageCount,
                                          resolved->entries.size()));
     index = std::move(*resolved);
-    sound = std::make_unique<std::atomic<bool>[]>(index.entries.size());
     return {};
   }
 };
@@ -115,9 +139,8 @@ Bundle::~Bundle() = default;
 Result<std::shared_ptr<const Bundle>> Bundle::open(const std::string &path) {
   auto state = std::make_unique<State>();
   state->path = path;
-  if (Status status = state->mapping.map(path); !status.ok())
+  if (Status status = state->source.open(path); !status.ok())
     return status;
-  state->bytes = state->mapping.bytes();
   if (Status status = state->read(); !status.ok())
     return status;
   return std::shared_ptr<const Bundle>(new Bundle(std::move(state)));
@@ -126,7 +149,7 @@ Result<std::shared_ptr<const Bundle>> Bundle::open(const std::string &path) {
 Result<std::shared_ptr<const Bundle>> Bundle::openEmbedded(std::span<const std::byte> bytes, std::string name) {
   auto state = std::make_unique<State>();
   state->path = std::move(name);
-  state->bytes = {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+  state->source.embed({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
   if (Status status = state->read(); !status.ok())
     return status;
   return std::shared_ptr<const Bundle>(new Bundle(std::move(state)));
@@ -134,28 +157,25 @@ Result<std::shared_ptr<const Bundle>> Bundle::openEmbedded(std::span<const std::
 
 const std::string &Bundle::path() const { return state_->path; }
 const BundleIndex &Bundle::index() const { return state_->index; }
-std::string_view Bundle::bytes() const { return state_->bytes; }
+uint64_t Bundle::size() const { return state_->source.size(); }
+Result<std::string> Bundle::bytes() const { return state_->source.read(path(), 0, size()); }
 const std::optional<Signature> &Bundle::signature() const { return state_->signature; }
 
-Result<std::string_view> Bundle::imageBytes(const BundleEntry &entry) const {
+Result<std::string> Bundle::imageBytes(const BundleEntry &entry) const {
   const BundleEntry *first = state_->index.entries.data(), *end = first + state_->index.entries.size();
   if (std::less<>()(&entry, first) || !std::less<>()(&entry, end))
     return Status(Code::InvalidArgument, fmt::format("the entry is none of bundle '{}'", path()));
-  const std::string_view image = bytes().substr(entry.offset, entry.size);
-  std::atomic<bool> &sound = state_->sound[size_t(&entry - first)];
-  if (!sound) {
-    if (digestOf(image) != entry.digest)
-      return fileFault(path(),
-                       fmt::format("the digest of the image for {} {} {} does not match: the bytes were changed",
-                                   entry.spec, entry.schedule, entry.target.text()),
-                       "copy the file again");
-    sound = true;
-  }
+  Result<std::string> image = state_->source.read(path(), entry.offset, entry.size);
+  if (image && digestOf(*image) != entry.digest)
+    return fileFault(path(),
+                     fmt::format("the digest of the image for {} {} {} does not match: the bytes were changed",
+                                 entry.spec, entry.schedule, entry.target.text()),
+                     "copy the file again");
   return image;
 }
 
 Result<KernelImage> Bundle::image(const BundleEntry &entry) const {
-  Result<std::string_view> bytes = imageBytes(entry);
+  const Result<std::string> bytes = imageBytes(entry);
   if (!bytes)
     return bytes.status();
   Result<KernelImage> image = KernelImage::parse(*bytes);
@@ -184,14 +204,16 @@ Status Bundle::verify() const {
   bool complete = true;
   uint64_t end = detail::headerSize + state_->header.indexSize;
   for (const BundleEntry &entry : index().entries) {
-    const std::string_view gap = bytes().substr(end, entry.offset - end);
-    if (size_t at = gap.find_first_not_of('\0'); at != gap.npos)
+    const Result<std::string> gap = state_->source.read(path(), end, entry.offset - end);
+    if (!gap)
+      return gap.status();
+    if (size_t at = gap->find_first_not_of('\0'); at != gap->npos)
       return fileFault(path(), fmt::format("byte {}, which fills up a page, is not zero", end + at));
     end = entry.offset + entry.size;
     // An architecture of a later Tessera: whole, but not to be understood here.
     if (!Target::parse(entry.target.text())) {
       complete = false;
-      if (Result<std::string_view> whole = imageBytes(entry); !whole)
+      if (Result<std::string> whole = imageBytes(entry); !whole)
         return whole.status();
       continue;
     }

@@ -12,12 +12,14 @@
 
 namespace tessera {
 
-/// An opened bundle. Immutable and thread-safe; copies of the shared pointer share the mapping. The bytes are not
+/// An opened bundle. Immutable and thread-safe; copies of the shared pointer share the open file. The bytes are not
 /// trusted: every size is checked before use, the index against the header's digest at opening, each image against the
-/// index's digest when it is first read. Opening and reading write nothing anywhere.
+/// index's digest whenever it is read, so that a file which is written to or cut short meanwhile is an error and never
+/// another kernel. Opening and reading write nothing anywhere.
 class Bundle {
 public:
-  /// Maps the file. File with what is wrong: not there, not a plain file, not a bundle, damaged, or of a later format.
+  /// Opens the file and reads its index. File with what is wrong: not there, not a plain file, not a bundle, damaged,
+  /// or of a later format.
   static Result<std::shared_ptr<const Bundle>> open(const std::string &path);
   /// Bytes that outlive the bundle, such as those linked in by `tessera bundle embed`. `name` stands for the path in
   /// messages. The bytes need no alignment.
@@ -27,13 +29,14 @@ public:
 
   const std::string &path() const;
   const BundleIndex &index() const;
-  std::string_view bytes() const; ///< the whole file
+  uint64_t size() const;             ///< of the whole file, when it was opened
+  Result<std::string> bytes() const; ///< a copy of the whole file
 
-  /// The image of one of index().entries, parsed, its digest and the facts of the index checked. File where they do not
-  /// hold.
+  /// The image of one of index().entries, read now and parsed, its digest and the facts of the index checked. File
+  /// where they do not hold: the file was damaged, or written to since it was opened.
   Result<KernelImage> image(const BundleEntry &entry) const;
   /// Its serialised bytes, digest checked.
-  Result<std::string_view> imageBytes(const BundleEntry &entry) const;
+  Result<std::string> imageBytes(const BundleEntry &entry) const;
 
   /// Reads every image and what lies between them; the first fault, also where the signature does not match its own
   /// key. Of images for architectures that this library does not know, the digest only.

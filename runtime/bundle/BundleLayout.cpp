@@ -66,11 +66,11 @@ BundleHeader makeHeader(std::string_view index, uint64_t imageCount, uint64_t fi
   return header;
 }
 
-Result<BundleHeader> readHeader(std::string_view file) {
+Result<BundleHeader> readHeader(std::string_view start, uint64_t fileSize) {
   BundleHeader header;
-  if (file.size() < headerSize)
-    return malformed(fmt::format("{} bytes are too few for a bundle", file.size()));
-  std::memcpy(&header, file.data(), sizeof header);
+  if (start.size() < headerSize)
+    return malformed(fmt::format("{} bytes are too few for a bundle", start.size()));
+  std::memcpy(&header, start.data(), sizeof header);
   if (std::string_view(header.magic, sizeof header.magic) != magic)
     return malformed("the first bytes are not those of a bundle");
   if (header.version != formatVersion)
@@ -80,25 +80,25 @@ Result<BundleHeader> readHeader(std::string_view file) {
     return malformed(
         fmt::format("it needs features that this library does not know: number {}", bitList(header.features)),
         "use the Tessera that wrote it");
-  if (header.fileSize != file.size())
-    return malformed(fmt::format("the header speaks of {} bytes, there are {}", header.fileSize, file.size()),
+  if (header.fileSize != fileSize)
+    return malformed(fmt::format("the header speaks of {} bytes, there are {}", header.fileSize, fileSize),
                      "the file was cut short or added to: copy it again");
-  if (header.indexSize > maxIndexSize || header.indexSize > file.size() - headerSize)
+  if (header.indexSize > maxIndexSize || header.indexSize > fileSize - headerSize)
     return malformed(fmt::format("an index of {} bytes; {} are left in the file and at most {} are allowed",
-                                 header.indexSize, file.size() - headerSize, maxIndexSize));
+                                 header.indexSize, fileSize - headerSize, maxIndexSize));
   if (header.zero || !allZero(header.reserved))
     return malformed("reserved bytes of the header are not zero");
   if (header.signatureKind > Ed25519)
     return malformed(fmt::format("a signature of the unknown kind {}", header.signatureKind));
   if (header.signatureKind == Unsigned && !allZero(header.signature))
     return malformed("it says that it is not signed, yet carries a signature");
-  if (digestOf(indexOf(header, file)) != header.indexDigest)
-    return malformed("the digest of the index does not match: the bytes were changed", "copy the file again");
   return header;
 }
 
-std::string_view indexOf(const BundleHeader &header, std::string_view file) {
-  return file.substr(headerSize, header.indexSize);
+Status checkIndex(const BundleHeader &header, std::string_view index) {
+  if (index.size() != header.indexSize || digestOf(index) != header.indexDigest)
+    return malformed("the digest of the index does not match: the bytes were changed", "copy the file again");
+  return {};
 }
 
 std::optional<Signature> signatureOf(const BundleHeader &header) {

@@ -32,10 +32,11 @@ constexpr uint64_t imageOffset(uint64_t offset) {
 /// An unsigned header for this index.
 BundleHeader makeHeader(std::string_view index, uint64_t imageCount, uint64_t fileSize);
 
-/// Reads the header of a whole file: sizes within the file, the digest of the index, everything that is reserved zero.
-/// File without the name of the file.
-Result<BundleHeader> readHeader(std::string_view file);
-std::string_view indexOf(const BundleHeader &header, std::string_view file);
+/// Reads the header from the first headerSize bytes of a file of this size, or from all there are: sizes within the
+/// file, everything that is reserved zero. File without the name of the file.
+Result<BundleHeader> readHeader(std::string_view start, uint64_t fileSize);
+/// Whether this is the index that the header speaks of; it begins behind the header. File likewise.
+Status checkIndex(const BundleHeader &header, std::string_view index);
 std::optional<Signature> signatureOf(const BundleHeader &header);
 
 /// Adds the signature of everything that the header says. The key is part of what is signed.

@@ -30,7 +30,7 @@ Status checkRecords(std::span<const std::shared_ptr<const Bundle>> bundles) {
 Result<std::string> checkedBytes(const Bundle &bundle, const BundleEntry &entry) {
   if (Result<KernelImage> image = bundle.image(entry); !image)
     return image.status();
-  return std::string(*bundle.imageBytes(entry));
+  return bundle.imageBytes(entry);
 }
 
 std::string targetList(const BundleIndex &index) {
@@ -111,14 +111,20 @@ Result<BundleWriter> stripPtx(const Bundle &bundle) {
 }
 
 Result<std::string> signBundle(const Bundle &bundle, const PrivateKey &key) {
-  if (Status status = bundle.verify(); !status.ok())
+  Result<std::string> bytes = bundle.bytes();
+  if (!bytes)
+    return bytes;
+  // What is signed is what was verified: this copy.
+  Result<std::shared_ptr<const Bundle>> copy = Bundle::openEmbedded(std::as_bytes(std::span(*bytes)), bundle.path());
+  if (!copy)
+    return copy.status();
+  if (Status status = (*copy)->verify(); !status.ok())
     return status;
-  Result<detail::BundleHeader> header = detail::readHeader(bundle.bytes());
+  Result<detail::BundleHeader> header = detail::readHeader(*bytes, bytes->size());
   if (!header)
     return header.status();
   detail::sign(*header, key);
-  std::string bytes(bundle.bytes());
-  bytes.replace(0, sizeof *header, reinterpret_cast<const char *>(&*header), sizeof *header);
+  bytes->replace(0, sizeof *header, reinterpret_cast<const char *>(&*header), sizeof *header);
   return bytes;
 }
 

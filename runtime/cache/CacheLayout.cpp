@@ -1,6 +1,8 @@
 // Names of the cache's files, told from those of others.
 #include "runtime/cache/CacheLayout.h"
 
+#include "runtime/cache/TrustedFile.h"
+
 #include <cerrno>
 #include <fmt/format.h>
 #include <optional>
@@ -27,13 +29,27 @@ std::optional<CacheFileKind> kindOf(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<std::string> namesIn(FileSystem &files, const std::string &folder) {
+/// The names in a folder inside the cache; nothing where the folder is not there or not to be trusted.
+std::optional<std::vector<std::string>> namesIn(FileSystem &files, const std::string &folder, Failures &failures) {
+  const FolderVerdict verdict = judgeFolder(files, folder, /*mayBeLink=*/false);
+  if (verdict.fault != CacheMiss::None && verdict.fault != CacheMiss::Absent)
+    failures.add(fmt::format("{}: {}", folder, verdict.why));
+  if (verdict.fault != CacheMiss::None)
+    return std::nullopt;
   std::vector<std::string> names;
-  files.list(folder, names); // what was read before a fault counts
+  if (int error = files.list(folder, names); error < 0 && error != -ENOENT) // what was read before a fault counts
+    failures.add(folder, error);
   return names;
 }
 
 } // namespace
+
+void Failures::add(std::string what) {
+  if (++count == 1)
+    first = std::move(what);
+}
+
+void Failures::add(const std::string &path, int error) { add(fmt::format("{}: {}", path, errorText(error))); }
 
 int makeFolders(FileSystem &files, const std::string &folder) {
   const int error = files.makeFolder(folder, 0700);
@@ -48,34 +64,47 @@ int makeFolders(FileSystem &files, const std::string &folder) {
   return again == -EEXIST ? 0 : again;
 }
 
-std::vector<std::string> versionFolders(FileSystem &files, const std::string &directory) {
-  std::vector<std::string> folders;
-  for (const std::string &name : namesIn(files, directory + "/")) // the slash: the folder itself may be a link
+std::vector<std::string> versionFolders(FileSystem &files, const std::string &directory, Failures &failures) {
+  std::vector<std::string> names, folders;
+  // The slash: the folder itself may be a link.
+  if (int error = files.list(directory + "/", names); error < 0 && error != -ENOENT)
+    failures.add(directory, error);
+  for (const std::string &name : names)
     if (name.size() > 1 && name[0] == 'v' && name.find_first_not_of("0123456789", 1) == std::string::npos)
       folders.push_back(fmt::format("{}/{}", directory, name));
   return folders;
 }
 
-std::vector<std::string> innerFolders(FileSystem &files, const std::string &version) {
-  std::vector<std::string> folders;
-  for (const std::string &name : namesIn(files, version))
-    if ((name.size() == 2 && isHex(name)) || name == "notes")
-      folders.push_back(fmt::format("{}/{}", version, name));
-  folders.push_back(version);
-  return folders;
-}
-
-void walkCache(FileSystem &files, const std::string &version, const std::function<void(const CacheFile &)> &each) {
-  for (const std::string &folder : innerFolders(files, version))
-    for (const std::string &name : namesIn(files, folder)) {
+std::vector<std::string> walkCache(FileSystem &files, const std::string &version, Failures &failures,
+                                   const std::function<void(const CacheFile &)> &each) {
+  std::vector<std::string> entered;
+  auto eachIn = [&](const std::string &folder, const std::vector<std::string> &names) {
+    entered.push_back(folder);
+    for (const std::string &name : names) {
+      const std::optional<CacheFileKind> kind = kindOf(name);
+      if (!kind)
+        continue;
       CacheFile file;
       file.path = fmt::format("{}/{}", folder, name);
-      if (std::optional<CacheFileKind> kind = kindOf(name); kind && files.statusOf(file.path, file.status) == 0) {
-        file.kind = *kind;
-        file.hash = name.substr(0, std::min<size_t>(name.size(), 64));
+      file.kind = *kind;
+      file.hash = name.substr(0, std::min<size_t>(name.size(), 64));
+      if (int error = files.statusOf(file.path, file.status); error == 0)
         each(file);
-      }
+      else if (error != -ENOENT)
+        failures.add(file.path, error);
     }
+  };
+  const std::optional<std::vector<std::string>> top = namesIn(files, version, failures);
+  if (!top)
+    return entered;
+  for (const std::string &name : *top)
+    if ((name.size() == 2 && isHex(name)) || name == "notes") {
+      const std::string folder = fmt::format("{}/{}", version, name);
+      if (std::optional<std::vector<std::string>> names = namesIn(files, folder, failures))
+        eachIn(folder, *names);
+    }
+  eachIn(version, *top);
+  return entered;
 }
 
 } // namespace tessera::detail

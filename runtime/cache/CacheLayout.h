@@ -33,16 +33,25 @@ struct CacheLayout {
   std::string cleanerLock() const { return version() + "/clean.lock"; }
 };
 
+/// What failed while the rest went on.
+struct Failures {
+  uint64_t count = 0;
+  std::string first; ///< "PATH: Permission denied"
+
+  void add(std::string what); ///< with path and reason
+  void add(const std::string &path, int error);
+};
+
 /// Makes `folder`, the folders of the layout above it and those above the layout, each 0700. 0 or -errno.
 int makeFolders(FileSystem &files, const std::string &folder);
 
 /// The version folders ("v1", "v2", ...) in a cache folder.
-std::vector<std::string> versionFolders(FileSystem &files, const std::string &directory);
+std::vector<std::string> versionFolders(FileSystem &files, const std::string &directory, Failures &failures);
 
-/// The folders in a version folder that hold files of the cache, the version folder itself last.
-std::vector<std::string> innerFolders(FileSystem &files, const std::string &version);
-
-/// Calls `each` for every file that has a name of the cache's, in any order. What cannot be listed is left out.
-void walkCache(FileSystem &files, const std::string &version, const std::function<void(const CacheFile &)> &each);
+/// Calls `each` for every file that has a name of the cache's, in any order. A folder that DiskCache::find would not
+/// trust is not entered either; it and what cannot be listed are failures. Returns the folders that were entered, the
+/// version folder last.
+std::vector<std::string> walkCache(FileSystem &files, const std::string &version, Failures &failures,
+                                   const std::function<void(const CacheFile &)> &each);
 
 } // namespace tessera::detail

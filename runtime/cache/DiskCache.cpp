@@ -99,11 +99,9 @@ DiskCache::Lookup DiskCache::find(const std::string &keyText, bool again) {
   State &state = *state_;
   Lookup found;
   const bool off = state.unusable || !state.readsEntries();
-  const detail::FolderState folders = off ? detail::FolderState::Unusable : state.folders();
-  if (folders == detail::FolderState::Usable)
+  found.miss = off ? CacheMiss::Off : state.folders();
+  if (found.miss == CacheMiss::None)
     found = state.read(state.layout.entry(keyHash(keyText)), &keyText);
-  else
-    found.miss = folders == detail::FolderState::Absent ? CacheMiss::Absent : CacheMiss::Off;
   if (found.miss == CacheMiss::None)
     ++state.counters.hits;
   else if (!again)
@@ -129,19 +127,24 @@ void DiskCache::store(const KernelImage &image) {
 std::unique_ptr<DiskCache::KeyLock> DiskCache::lock(const std::string &keyText, unsigned waitMs) {
   State &state = *state_;
   const std::string hash = keyHash(keyText);
-  if (state.unusable || !state.writing || state.folders() == detail::FolderState::Unusable)
+  const std::string folder = state.layout.folderOf(hash);
+  if (state.unusable || !state.writing)
     return nullptr;
-  detail::FileLock::Taken taken = detail::FileLock::take(state.files, state.layout.lock(hash), waitMs);
-  if (taken.outcome == detail::FileLock::Outcome::Unavailable &&
-      detail::makeFolders(state.files, state.layout.folderOf(hash)) == 0 &&
-      state.folders() == detail::FolderState::Usable)
-    taken = detail::FileLock::take(state.files, state.layout.lock(hash), waitMs);
+  detail::FileLock::Taken taken;
+  for (int attempt = 0; attempt < 2 && taken.outcome == detail::FileLock::Outcome::Unavailable; ++attempt) {
+    if (attempt > 0 && (state.unusable || detail::makeFolders(state.files, folder) < 0))
+      return nullptr;
+    if (state.folders() == CacheMiss::None &&
+        detail::judgeFolder(state.files, folder, /*mayBeLink=*/false).fault == CacheMiss::None)
+      taken = detail::FileLock::take(state.files, state.layout.lock(hash), waitMs);
+  }
   return std::move(taken.lock);
 }
 
 std::optional<std::string> DiskCache::note(const std::string &name) {
   State &state = *state_;
-  if (state.unusable || !state.readsEntries() || state.folders() != detail::FolderState::Usable)
+  if (state.unusable || !state.readsEntries() || state.folders() != CacheMiss::None ||
+      detail::judgeFolder(state.files, state.layout.notes(), /*mayBeLink=*/false).fault != CacheMiss::None)
     return std::nullopt;
   detail::TrustedFile file(state.files, state.layout.note(keyHash(name)), State::maxNoteBytes);
   const std::string bytes = file.read(file.size());

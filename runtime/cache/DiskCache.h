@@ -25,7 +25,7 @@ enum class CacheMiss : uint8_t {
   None,       ///< it did come
   Off,        ///< mode off or refresh, or no usable directory
   Absent,     ///< no entry of this key
-  Untrusted,  ///< not a plain file of ours that nobody else can write: a symlink, a folder, a foreign owner or mode
+  Untrusted,  ///< it or its folder is not plainly ours alone to write: a symlink, another kind, a foreign owner or mode
   Malformed,  ///< short, changed, oversize, or not an image
   OtherKey,   ///< an image of another key under this name
   Unreadable, ///< the file system refused (EACCES, EIO, ESTALE, ...)
@@ -105,33 +105,37 @@ public:
   CacheCounters counters() const;
 
   // What follows serves people: it works in every mode as long as there is a usable directory, and removes only where
-  // the cache was opened to write.
+  // the cache was opened to write. What could not be listed is missing from the answer: `failure` receives the first
+  // such folder or file and the reason, "PATH: Permission denied", and stays as it is where all was seen.
 
   /// Every entry, least recently used first.
-  std::vector<CacheEntry> entries() const;
+  std::vector<CacheEntry> entries(std::string *failure = nullptr) const;
 
   struct Key {
     CacheEntry entry;
     std::string keyText;
   };
   /// The key of every entry that has a sound header, read without its code; for explanations, not for loading.
-  std::vector<Key> keys() const;
+  std::vector<Key> keys(std::string *failure = nullptr) const;
 
   struct Verdict {
     CacheEntry entry;
     CacheMiss fault = CacheMiss::None; ///< None: sound
-    std::string detail;
+    std::string detail;   ///< with path and reason; where it should have been removed and was not, with that reason too
+    bool removed = false; ///< it is gone
   };
   /// Reads every entry whole; with `remove`, unsound ones are deleted, but not those that the file system did not hand
-  /// out.
-  std::vector<Verdict> verify(bool remove);
+  /// out, nor a folder with something in it.
+  std::vector<Verdict> verify(bool remove, std::string *failure = nullptr);
 
   struct Removed {
     uint64_t entries = 0, bytes = 0;
     uint64_t leftovers = 0; ///< temporary and lock files of processes that are gone
+    uint64_t failed = 0;    ///< what should have gone and stayed, and folders that could not be listed
+    std::string failure;    ///< the first of these and the reason, "PATH: Read-only file system"; empty: none
   };
   /// Removes the least recently used entries until at most `bytes` are left. One process trims at a time; a second one
-  /// returns at once with nothing removed.
+  /// returns at once with nothing removed, and says so in `failure`.
   Removed trimTo(uint64_t bytes);
   /// Removes everything that the cache has written, in every schema version; files of others stay.
   Removed clear();

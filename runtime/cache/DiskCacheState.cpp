@@ -17,23 +17,32 @@ void DiskCache::State::turnOff(const std::string &why) {
   warnOnce("the disk cache is off: " + why);
 }
 
-detail::FolderState DiskCache::State::folders() {
+CacheMiss DiskCache::State::folders() {
   if (unusable || layout.directory.empty())
-    return detail::FolderState::Unusable;
+    return CacheMiss::Off;
   if (checked)
-    return detail::FolderState::Usable;
+    return CacheMiss::None;
   for (const std::string &folder : {layout.directory, layout.version()}) {
-    detail::FolderVerdict verdict = detail::judgeFolder(files, folder, /*mayBeLink=*/folder == layout.directory);
-    if (verdict.state == detail::FolderState::Unusable)
-      turnOff(verdict.why);
-    if (verdict.state != detail::FolderState::Usable)
-      return verdict.state;
+    const detail::FolderVerdict verdict = detail::judgeFolder(files, folder, /*mayBeLink=*/folder == layout.directory);
+    if (verdict.fault == CacheMiss::None)
+      continue;
+    if (verdict.fault == CacheMiss::Absent || (verdict.error && detail::isPassing(verdict.error)))
+      return CacheMiss::Absent;
+    turnOff(verdict.error ? fmt::format("{} cannot be looked at: {}; set TESSERA_CACHE_DIR to a folder of your own",
+                                        folder, verdict.why)
+                          : fmt::format("{} {}", folder, verdict.why));
+    return CacheMiss::Off;
   }
   checked = true;
-  return detail::FolderState::Usable;
+  return CacheMiss::None;
 }
 
 DiskCache::Lookup DiskCache::State::read(const std::string &path, const std::string *wanted) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (const detail::FolderVerdict verdict = detail::judgeFolder(files, folder, /*mayBeLink=*/false);
+      verdict.fault != CacheMiss::None)
+    return {std::nullopt, verdict.fault,
+            verdict.fault == CacheMiss::Absent ? "" : fmt::format("{}: {}", folder, verdict.why)};
   detail::TrustedFile file(files, path, maxEntryBytes);
   const std::string bytes = file.read(file.size());
   counters.bytesRead += bytes.size();
@@ -59,17 +68,37 @@ bool DiskCache::State::write(const std::string &folder, const std::string &stem,
     if (attempt > 0)
       if (error = detail::makeFolders(files, folder); error < 0)
         break;
-    const detail::FolderState state = folders();
-    if (state == detail::FolderState::Unusable)
+    const CacheMiss state = folders();
+    if (state == CacheMiss::Off)
       return false;
-    error = state == detail::FolderState::Usable ? detail::replaceFile(files, folder, stem, std::string(suffix), bytes)
-                                                 : -ENOENT;
+    const detail::FolderVerdict verdict = detail::judgeFolder(files, folder, /*mayBeLink=*/false);
+    if (verdict.fault == CacheMiss::Untrusted)
+      return false;
+    error = state == CacheMiss::Absent ? -ENOENT : verdict.error;
+    if (error == 0)
+      error = detail::replaceFile(files, folder, stem, std::string(suffix), bytes);
   }
-  if (error < 0 && !detail::isPassing(error) && writing.exchange(false))
+  if (error < 0)
+    giveUpWriting(folder, error);
+  return error == 0;
+}
+
+void DiskCache::State::giveUpWriting(const std::string &folder, int error) {
+  const bool neverMade = detail::judgeFolder(files, layout.directory, /*mayBeLink=*/true).fault == CacheMiss::Absent;
+  // ENOENT passes where another process has just removed folders, but not where none can be made at all, as in /proc.
+  const bool lasting = neverMade && error == -ENOENT && detail::makeFolders(files, layout.directory) == -ENOENT;
+  if (detail::isPassing(error) && !lasting)
+    return;
+  if (!writing.exchange(false))
+    return;
+  if (neverMade)
+    warnOnce(fmt::format("the disk cache keeps nothing: the folder {} cannot be made: {}; set TESSERA_CACHE_DIR to a "
+                         "folder of your own",
+                         layout.directory, detail::errorText(error)));
+  else
     warnOnce(
         fmt::format("the disk cache no longer writes: {}: {}; kernels are still found there, new ones are not kept",
                     folder, detail::errorText(error)));
-  return error == 0;
 }
 
 } // namespace tessera

@@ -40,8 +40,9 @@ struct DiskCache::State {
   void warnOnce(const std::string &sentence);
   void turnOff(const std::string &why);
 
-  /// Looks at the folders until they have once been found usable.
-  detail::FolderState folders();
+  /// Looks at the folder of the cache and that of the version until they have once been found usable: None, Absent, or
+  /// Off.
+  CacheMiss folders();
 
   /// Reads an entry and checks it, its key only against `wanted`, if there is one: that is a use, and sets the stamp.
   Lookup read(const std::string &path, const std::string *wanted);
@@ -49,11 +50,14 @@ struct DiskCache::State {
   /// Writes one file below the version folder, makes the folders where they are missing, and turns writing off where
   /// the file system refuses. Whether the file stands.
   bool write(const std::string &folder, const std::string &stem, std::string_view suffix, std::string_view bytes);
+  /// Turns writing off where this error will be met again.
+  void giveUpWriting(const std::string &folder, int error);
   /// Adds to the size, and trims where it has become too large.
   void grow(uint64_t bytes);
   /// Trims to `target` if there is more than `limit`.
   Removed sweep(uint64_t limit, uint64_t target);
   uint64_t countBytes();
+  std::vector<CacheEntry> list(detail::Failures &failures);
 };
 
 } // namespace tessera

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <tuple>
 
 namespace tessera {
@@ -13,7 +14,6 @@ namespace {
 
 using detail::CacheFile;
 using detail::CacheFileKind;
-using detail::FolderState;
 
 CacheEntry entryOf(const CacheFile &file) {
   return {file.path, file.hash, uint64_t(file.status.st_size), int64_t(file.status.st_mtime)};
@@ -35,17 +35,24 @@ struct Candidate {
   }
 };
 
-/// Removes what has the name of an entry; of folders only empty ones.
-bool removeEntry(FileSystem &files, const std::string &path) {
+/// Removes what has the name of an entry; of folders only empty ones. 0 or -errno.
+int removeEntry(FileSystem &files, const std::string &path) {
   const int error = files.remove(path);
-  return error == 0 || ((error == -EISDIR || error == -EPERM) && files.removeFolder(path) == 0);
+  if (error != -EISDIR && error != -EPERM)
+    return error;
+  const int asFolder = files.removeFolder(path);
+  return asFolder == -ENOTDIR ? error : asFolder;
 }
+
+/// What a removal that failed with one of these met: it was another process's turn, which is no failure.
+bool isNoFailure(int error) { return error == 0 || error == -ENOENT || error == -EWOULDBLOCK; }
 
 } // namespace
 
 uint64_t DiskCache::State::countBytes() {
   uint64_t sum = 0;
-  detail::walkCache(files, layout.version(), [&](const CacheFile &file) {
+  detail::Failures failures; // what cannot be seen cannot be trimmed either
+  detail::walkCache(files, layout.version(), failures, [&](const CacheFile &file) {
     if (file.kind == CacheFileKind::Entry && S_ISREG(file.status.st_mode))
       sum += uint64_t(file.status.st_size);
   });
@@ -70,19 +77,27 @@ void DiskCache::State::grow(uint64_t bytes) {
 DiskCache::Removed DiskCache::State::sweep(uint64_t limit, uint64_t target) {
   Removed removed;
   const detail::FileLock::Taken cleaner = detail::FileLock::take(files, layout.cleanerLock(), 0);
-  if (cleaner.outcome == detail::FileLock::Outcome::Busy) // without locks it is better to trim twice than never
+  if (cleaner.outcome == detail::FileLock::Outcome::Busy) { // without locks it is better to trim twice than never
+    removed.failed = 1;
+    removed.failure = layout.cleanerLock() + ": another process is trimming this cache";
     return removed;
+  }
+  detail::Failures failures;
   const int64_t now = files.now();
   const uint32_t user = files.user();
   std::vector<Candidate> candidates;
   uint64_t total = 0;
-  detail::walkCache(files, layout.version(), [&](const CacheFile &file) {
+  detail::walkCache(files, layout.version(), failures, [&](const CacheFile &file) {
     const int64_t stamp = int64_t(file.status.st_mtime);
     if (!S_ISREG(file.status.st_mode) || file.status.st_uid != user)
       return;
     if (file.kind == CacheFileKind::Temporary || file.kind == CacheFileKind::Lock) {
-      if (std::abs(now - stamp) >= stampSeconds && detail::removeUnheld(files, file.path))
-        ++removed.leftovers;
+      if (std::abs(now - stamp) < stampSeconds)
+        return;
+      const int error = detail::removeUnheld(files, file.path);
+      removed.leftovers += error == 0;
+      if (!isNoFailure(error))
+        failures.add(file.path, error);
       return;
     }
     if (file.kind != CacheFileKind::Entry)
@@ -104,17 +119,21 @@ DiskCache::Removed DiskCache::State::sweep(uint64_t limit, uint64_t target) {
       ++removed.entries, removed.bytes += candidate.entry.bytes;
     if (error == 0 || error == -ENOENT)
       total -= candidate.entry.bytes;
+    else
+      failures.add(candidate.entry.path, error);
   }
   size = total;
+  removed.failed = failures.count;
+  removed.failure = std::move(failures.first);
   counters.evicted += removed.entries;
   return removed;
 }
 
-std::vector<CacheEntry> DiskCache::entries() const {
+std::vector<CacheEntry> DiskCache::State::list(detail::Failures &failures) {
   std::vector<CacheEntry> entries;
-  if (state_->folders() != FolderState::Usable)
+  if (folders() != CacheMiss::None)
     return entries;
-  detail::walkCache(state_->files, state_->layout.version(), [&](const CacheFile &file) {
+  detail::walkCache(files, layout.version(), failures, [&](const CacheFile &file) {
     if (file.kind == CacheFileKind::Entry)
       entries.push_back(entryOf(file));
   });
@@ -122,32 +141,50 @@ std::vector<CacheEntry> DiskCache::entries() const {
   return entries;
 }
 
-std::vector<DiskCache::Key> DiskCache::keys() const {
+std::vector<CacheEntry> DiskCache::entries(std::string *failure) const {
+  detail::Failures failures;
+  std::vector<CacheEntry> entries = state_->list(failures);
+  if (failure && failures.count)
+    *failure = std::move(failures.first);
+  return entries;
+}
+
+std::vector<DiskCache::Key> DiskCache::keys(std::string *failure) const {
   std::vector<Key> keys;
-  for (CacheEntry &entry : entries()) {
+  detail::Failures failures;
+  for (CacheEntry &entry : state_->list(failures)) {
     detail::TrustedFile file(state_->files, entry.path, State::maxEntryBytes);
     Result<std::string> keyText = KernelImage::readKeyText([&](uint64_t bytes) { return file.read(bytes); });
-    if (keyText.ok())
+    if (file.fault() == CacheMiss::Unreadable)
+      failures.add(file.detail());
+    else if (keyText.ok())
       keys.push_back({std::move(entry), std::move(*keyText)});
   }
+  if (failure && failures.count)
+    *failure = std::move(failures.first);
   return keys;
 }
 
-std::vector<DiskCache::Verdict> DiskCache::verify(bool remove) {
+std::vector<DiskCache::Verdict> DiskCache::verify(bool remove, std::string *failure) {
   std::vector<Verdict> verdicts;
-  for (CacheEntry &entry : entries()) {
+  for (CacheEntry &entry : entries(failure)) {
     Lookup read = state_->read(entry.path, nullptr);
     if (read.miss == CacheMiss::Absent) // removed by another process since it was listed
       continue;
-    if (remove && state_->mayRemove() && read.miss != CacheMiss::None && read.miss != CacheMiss::Unreadable)
-      removeEntry(state_->files, entry.path);
-    verdicts.push_back({std::move(entry), read.miss, std::move(read.detail)});
+    Verdict verdict{std::move(entry), read.miss, std::move(read.detail)};
+    if (remove && state_->mayRemove() && read.miss != CacheMiss::None && read.miss != CacheMiss::Unreadable) {
+      const int error = removeEntry(state_->files, verdict.entry.path);
+      verdict.removed = error == 0 || error == -ENOENT;
+      if (!verdict.removed)
+        verdict.detail += "; it cannot be removed: " + detail::errorText(error);
+    }
+    verdicts.push_back(std::move(verdict));
   }
   return verdicts;
 }
 
 DiskCache::Removed DiskCache::trimTo(uint64_t bytes) {
-  if (!state_->mayRemove() || state_->folders() != FolderState::Usable)
+  if (!state_->mayRemove() || state_->folders() != CacheMiss::None)
     return {};
   return state_->sweep(bytes, bytes);
 }
@@ -155,24 +192,34 @@ DiskCache::Removed DiskCache::trimTo(uint64_t bytes) {
 DiskCache::Removed DiskCache::clear() {
   Removed removed;
   State &state = *state_;
-  if (!state.mayRemove() || state.folders() != FolderState::Usable)
+  if (!state.mayRemove() || state.folders() == CacheMiss::Off) // without a v1 there may be others
     return removed;
+  detail::Failures failures;
   const uint32_t user = state.files.user();
-  for (const std::string &version : detail::versionFolders(state.files, state.layout.directory)) {
-    detail::walkCache(state.files, version, [&](const CacheFile &file) {
-      if (file.status.st_uid != user || S_ISDIR(file.status.st_mode))
-        return;
-      if (file.kind == CacheFileKind::Temporary || file.kind == CacheFileKind::Lock) {
-        removed.leftovers += detail::removeUnheld(state.files, file.path);
-      } else if (state.files.remove(file.path) == 0 && file.kind == CacheFileKind::Entry) {
-        ++removed.entries;
-        removed.bytes += uint64_t(file.status.st_size);
-      }
-    });
-    for (const std::string &folder : detail::innerFolders(state.files, version))
-      state.files.removeFolder(folder); // the version folder last; none with files of others in it
-  }
-  state.size = 0;
+  const auto removeFile = [&](const CacheFile &file) {
+    if (file.status.st_uid != user)
+      return failures.add(fmt::format("{}: belongs to user {}, not to {}", file.path, file.status.st_uid, user));
+    const bool leftover = file.kind == CacheFileKind::Temporary || file.kind == CacheFileKind::Lock;
+    const int error = leftover && S_ISREG(file.status.st_mode) ? detail::removeUnheld(state.files, file.path)
+                                                               : removeEntry(state.files, file.path);
+    if (!isNoFailure(error))
+      failures.add(file.path, error);
+    if (error != 0)
+      return;
+    removed.leftovers += leftover;
+    if (file.kind == CacheFileKind::Entry) {
+      ++removed.entries;
+      removed.bytes += uint64_t(file.status.st_size);
+    }
+  };
+  for (const std::string &version : detail::versionFolders(state.files, state.layout.directory, failures))
+    for (const std::string &folder : detail::walkCache(state.files, version, failures, removeFile))
+      // Files of others, and those that another process writes now, keep their folder.
+      if (int error = state.files.removeFolder(folder); !isNoFailure(error) && error != -ENOTEMPTY && error != -EEXIST)
+        failures.add(folder, error);
+  state.size = failures.count ? State::unknownSize : 0;
+  removed.failed = failures.count;
+  removed.failure = std::move(failures.first);
   return removed;
 }
 

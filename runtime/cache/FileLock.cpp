@@ -58,18 +58,21 @@ FileLock::Taken FileLock::take(FileSystem &files, const std::string &path, unsig
   }
 }
 
-bool removeUnheld(FileSystem &files, const std::string &path) {
+int removeUnheld(FileSystem &files, const std::string &path) {
   const int file = files.open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
   if (file < 0)
-    return false;
+    return file;
   struct stat status{};
-  const bool ours =
-      files.status(file, status) == 0 && S_ISREG(status.st_mode) && uint32_t(status.st_uid) == files.user();
+  int error = files.status(file, status);
+  if (error == 0 && (!S_ISREG(status.st_mode) || uint32_t(status.st_uid) != files.user()))
+    error = -EPERM;
   // Where there are no locks nobody holds one; a writer that loses its file so fails quietly.
-  const bool removed =
-      ours && files.lock(file) != -EWOULDBLOCK && hasName(files, file, path) && files.remove(path) == 0;
+  if (error == 0 && files.lock(file) == -EWOULDBLOCK)
+    error = -EWOULDBLOCK;
+  if (error == 0)
+    error = hasName(files, file, path) ? files.remove(path) : -ENOENT;
   files.close(file);
-  return removed;
+  return error;
 }
 
 } // namespace tessera::detail

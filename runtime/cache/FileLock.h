@@ -28,7 +28,7 @@ private:
   int owner_; ///< process; a forked child shares the lock but must not give it away
 };
 
-/// Removes a temporary or lock file of this user's that no process holds; whether it did.
-bool removeUnheld(FileSystem &files, const std::string &path);
+/// Removes a temporary or lock file of this user's that no process holds. 0 or -errno: -EWOULDBLOCK where one does.
+int removeUnheld(FileSystem &files, const std::string &path);
 
 } // namespace tessera::detail

@@ -12,6 +12,7 @@
 namespace tessera::detail {
 namespace {
 
+constexpr std::string_view ownFolder = "set TESSERA_CACHE_DIR to a folder of your own";
 constexpr mode_t othersWrite = S_IWGRP | S_IWOTH;
 
 /// Repeats a call that a signal interrupted.
@@ -146,27 +147,37 @@ std::string TrustedFile::read(uint64_t bytes) {
 }
 
 FolderVerdict judgeFolder(FileSystem &files, const std::string &path, bool mayBeLink) {
-  auto unusable = [&](const std::string &why) { return FolderVerdict{FolderState::Unusable, path + " " + why}; };
+  auto untrusted = [](const std::string &what, std::string_view remedy) {
+    return FolderVerdict{CacheMiss::Untrusted, 0, fmt::format("{}; {}", what, remedy)};
+  };
+  auto statusOf = [&](const std::string &of, struct stat &status) {
+    const int error = uninterrupted([&] { return files.statusOf(of, status); });
+    return error == -ESTALE ? files.statusOf(of, status) : error; // as for files
+  };
+  // Inside the cache the user can remove what is in the way; the cache itself is better put elsewhere.
+  const std::string_view remove = mayBeLink ? ownFolder : "remove it";
   const uint32_t user = files.user();
   struct stat status{};
-  int error = files.statusOf(path, status);
-  const bool link = error == 0 && S_ISLNK(status.st_mode);
-  if (link && mayBeLink && status.st_uid == user) {
-    error = files.statusOf(path + "/.", status);
+  int error = statusOf(path, status);
+  if (error == 0 && S_ISLNK(status.st_mode)) {
+    if (!mayBeLink)
+      return untrusted("is a symbolic link", remove);
+    if (status.st_uid != user)
+      return untrusted(fmt::format("is a symbolic link that {}", foreignText(status, user)), ownFolder);
+    error = statusOf(path + "/.", status);
     if (error == -ENOENT)
-      return unusable("is a symbolic link to a folder that does not exist; make the folder");
+      return untrusted("is a symbolic link to a folder that does not exist", "make the folder");
+    if (error == -ENOTDIR)
+      return untrusted("is a symbolic link to something that is not a folder", ownFolder);
   }
-  if (error == -ENOENT || (error < 0 && isPassing(error)))
-    return {FolderState::Absent, {}};
   if (error < 0)
-    return unusable(
-        fmt::format("cannot be looked at: {}; set TESSERA_CACHE_DIR to a folder of your own", errorText(error)));
+    return {error == -ENOENT ? CacheMiss::Absent : CacheMiss::Unreadable, error, errorText(error)};
   if (!S_ISDIR(status.st_mode))
-    return unusable("is not a folder; remove it, or set TESSERA_CACHE_DIR to a folder of your own");
+    return untrusted("is not a folder", remove);
   if (status.st_uid != user)
-    return unusable(foreignText(status, user) + "; set TESSERA_CACHE_DIR to a folder of your own");
+    return untrusted(foreignText(status, user), ownFolder);
   if (status.st_mode & othersWrite)
-    return unusable(fmt::format("{}; run: chmod go-w '{}'", foreignText(status, user), path));
+    return untrusted(foreignText(status, user), fmt::format("run: chmod go-w '{}'", path));
   return {};
 }
 

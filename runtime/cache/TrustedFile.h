@@ -44,10 +44,10 @@ private:
   int64_t stamp_ = 0;
 };
 
-enum class FolderState : uint8_t { Usable, Absent, Unusable };
 struct FolderVerdict {
-  FolderState state = FolderState::Usable;
-  std::string why; ///< of Unusable, with what to do
+  CacheMiss fault = CacheMiss::None; ///< None: usable; else Absent, Untrusted or Unreadable
+  int error = 0;                     ///< of Absent and Unreadable: -errno
+  std::string why;                   ///< of Untrusted with the one thing to do, of Unreadable the error; without path
 };
 /// Whether a folder is this user's and nobody else can write to it. A symbolic link of this user's may lead to it where
 /// `mayBeLink`.

@@ -62,6 +62,10 @@ Result<FoundImage> ImageSource::get(const AttentionSpec &spec, const Schedule &s
   const auto fromDisk = [&](DiskCache::Lookup &lookup) {
     return FoundImage{*std::move(lookup.image), false, millisecondsSince(start), {}};
   };
+  if (mode == CacheMode::Off || mode == CacheMode::Refresh)
+    if (policy == Policy::CacheOnly)
+      return Status(Code::NotFound, fmt::format("the policy cache-only has no disk cache to read: its mode is {}", name(mode)),
+                    "let it be rw or ro (--cache, TESSERA_CACHE), or use another policy");
   DiskCache::Lookup lookup = cache_->find(keyText);
   if (lookup.image)
     return fromDisk(lookup);

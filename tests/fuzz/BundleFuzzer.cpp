@@ -71,14 +71,14 @@ void writeAgain(const Bundle &bundle) {
   for (const BundleEntry &entry : bundle.index().entries) {
     if (!Target::parse(entry.target.text()))
       return; // of a later Tessera: kept as a whole, not understood
-    const Status added = writer.add(std::string(*bundle.imageBytes(entry)));
+    const Status added = writer.add(*bundle.imageBytes(entry));
     expect(added.ok(), "an image of a bundle that verifies can be added to another", added.text());
   }
   for (const TuningRecord &record : bundle.index().records)
     writer.add(record);
   const Result<std::string> again = writer.serialize();
   expect(again.ok(), "a bundle that verifies can be written", again.status().text());
-  std::string bytes(bundle.bytes());
+  std::string bytes = *bundle.bytes();
   constexpr size_t signatureBegin = 72, signatureEnd = 176;
   std::fill(bytes.begin() + signatureBegin, bytes.begin() + signatureEnd, '\0');
   expect(bytes == *again, "there is one form for one bundle",

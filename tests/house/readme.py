@@ -6,7 +6,7 @@ Usage: readme.py SOURCE_FOLDER BUILD_FOLDER
 A block that follows `<!-- run -->` holds lines "$ command" (a backslash continues them) and, below each, lines of its output.
 Commands run in order, in one empty folder where `build` is the build folder, with a disk cache of their own; each must exit 0, or as `<!-- run, exit 3 -->`
 says. The lines shown must occur in the output in their order; a line of dots stands for any lines, dots within a line for any
-text, and every number for any number. A block that follows `<!-- file: PATH -->` must be the text of that file.
+text, and every number for any number, but in a schedule (v1:q128,...). A block that follows `<!-- file: PATH -->` must be the text of that file.
 """
 
 import os
@@ -36,11 +36,15 @@ def commands(text):
     return pairs
 
 
+def withoutNumbers(text):
+    return re.sub(rf"v1:q\S*|{NUMBER}", lambda found: found[0] if found[0].startswith("v1:") else "#", text)
+
+
 def matches(shown, line):
     """True if the line is the shown one, up to numbers, spacing and dots."""
-    parts = [re.sub(NUMBER, "#", part) for part in re.split(r"\.\.\.", " ".join(shown.split()))]
+    parts = [withoutNumbers(part) for part in re.split(r"\.\.\.", " ".join(shown.split()))]
     pattern = ".*".join(re.escape(part) for part in parts)
-    return re.fullmatch(pattern, re.sub(NUMBER, "#", " ".join(line.split()))) is not None
+    return re.fullmatch(pattern, withoutNumbers(" ".join(line.split()))) is not None
 
 
 def firstUnmatched(shown, output):

@@ -1,5 +1,6 @@
 // tessera bundle build: a list of attentions, compiled for several targets, in one file.
 #include "autotune/cli/Columns.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/SourceFlags.h"
 #include "autotune/cli/bundle/BundleCommands.h"
 #include "autotune/cli/bundle/ParallelCompile.h"
@@ -32,9 +33,9 @@ struct BuildFlags {
   CacheFlags cache;
 };
 
-void say(const CommonFlags &common, const std::string &text) {
+void remark(const CommonFlags &common, const std::string &text) {
   if (!common.quiet)
-    fmt::print(stderr, "tessera: {}\n", text);
+    say("tessera: {}\n", text);
 }
 
 Status inFile(const std::string &path, const Status &status) {
@@ -42,30 +43,46 @@ Status inFile(const std::string &path, const Status &status) {
 }
 
 Result<std::vector<AttentionSpec>> readSpecs(const BuildFlags &flags, const CommonFlags &common) {
-  const Result<std::string> text = files::readWhole(flags.specs, kMostText);
+  const bool piped = flags.specs == "-";
+  const Result<std::string> text = piped ? files::readStdin(kMostText) : files::readWhole(flags.specs, kMostText);
+  const std::string name = piped ? "stdin" : flags.specs;
   if (!text)
     return text.status();
   const Result<std::vector<ResolvedProblem>> problems = parseSpecList(*text);
   if (!problems)
-    return inFile(flags.specs, problems.status());
+    return inFile(name, problems.status());
   std::vector<AttentionSpec> specs;
   for (const ResolvedProblem &problem : *problems) {
     for (const std::string &note : problem.notes)
-      say(common, fmt::format("{}, attention [{}]: {}", flags.specs, specs.size(), note));
+      remark(common, fmt::format("{}, attention [{}]: {}", name, specs.size(), note));
     specs.push_back(problem.spec);
   }
   return specs;
 }
 
+/// The words between commas and blanks.
+std::vector<std::string_view> separated(std::string_view list) {
+  constexpr std::string_view separators = ", \t";
+  std::vector<std::string_view> words;
+  while (list.remove_prefix(std::min(list.find_first_not_of(separators), list.size())), !list.empty()) {
+    words.push_back(list.substr(0, list.find_first_of(separators)));
+    list.remove_prefix(words.back().size());
+  }
+  return words;
+}
+
 Result<std::vector<Target>> readTargets(const BuildFlags &flags) {
   std::vector<Target> targets;
-  for (const std::string &name : flags.targets) {
-    const Result<Target> target = Target::parse(name);
-    if (!target)
-      return Status(Code::InvalidArgument, fmt::format("--targets: {}", target.status().message()),
-                    target.status().hint());
-    targets.push_back(*target);
-  }
+  for (const std::string &list : flags.targets)
+    for (const std::string_view name : separated(list)) {
+      const Result<Target> target = Target::parse(name);
+      if (!target)
+        return Status(Code::InvalidArgument, fmt::format("--targets: {}", target.status().message()),
+                      target.status().hint());
+      targets.push_back(*target);
+    }
+  if (targets.empty())
+    return Status(Code::InvalidArgument, "--targets names no architecture", "for example --targets sm_80,sm_86");
   return targets;
 }
 
@@ -90,7 +107,7 @@ Result<ScheduleSet> readSchedules(const BuildFlags &flags, const CommonFlags &co
     set.kind = ScheduleSet::Tuned;
     RecordLines lines = readRecordLines(*text);
     for (const std::string &damaged : lines.damaged)
-      say(common, fmt::format("{}: passed over {}", path, damaged));
+      remark(common, fmt::format("{}: passed over {}", path, damaged));
     set.records = std::move(lines.records);
     return set;
   }
@@ -115,7 +132,8 @@ Status failure(const std::map<std::string, std::vector<std::string>> &failed, Co
     failures += items.size();
     text += fmt::format("\n  {}\n    {}", fmt::join(items, "\n  "), reason);
   }
-  return Status(code, fmt::format("{} of {} kernels failed, and nothing is written:{}", failures, count, text));
+  return Status(code,
+                fmt::format("{} of {} failed, and nothing is written:{}", failures, counted(count, "kernel"), text));
 }
 
 /// All images, or every failure in one message.
@@ -130,7 +148,7 @@ Result<Built> collect(const BuildPlan &plan, std::vector<Result<FoundImage>> out
     if (outcomes[i]) {
       FoundImage found = *std::move(outcomes[i]);
       if (!found.warnings.empty() && warned.insert(found.warnings).second)
-        say(common, found.warnings);
+        remark(common, found.warnings);
       built.compiled += found.compiled;
       if (flags.noPtx && found.image.cubin.empty())
         status = Status(Code::Unsupported, "it has no cubin, and --no-ptx would leave nothing of it");
@@ -167,7 +185,7 @@ void report(const BuildFlags &flags, const CommonFlags &common, const BuildPlan 
   if (common.json) {
     Json json;
     json["file"] = flags.output;
-    json["bytes"] = bundle.bytes().size();
+    json["bytes"] = bundle.size();
     json["kernels"] = index.entries.size();
     json["compiled"] = built.compiled;
     json["from_cache"] = index.entries.size() - built.compiled;
@@ -184,11 +202,11 @@ void report(const BuildFlags &flags, const CommonFlags &common, const BuildPlan 
                                  {"bytes", entry->size}});
     return printJson(json);
   }
-  fmt::print("{}: {} kernels ({} compiled, {} from the cache), {} records, {}{}, in {:.1f} s\n\n", flags.output,
-             index.entries.size(), built.compiled, index.entries.size() - built.compiled, index.records.size(),
-             byteText(bundle.bytes().size()), bundle.signature() ? ", signed" : "", seconds);
+  show("{}: {} ({} compiled, {} from the cache), {}, {}{}, in {:.1f} s\n\n", flags.output,
+       counted(index.entries.size(), "kernel"), built.compiled, index.entries.size() - built.compiled,
+       counted(index.records.size(), "record"), byteText(bundle.size()), bundle.signature() ? ", signed" : "", seconds);
   printSizesByTarget(index);
-  fmt::print("\nlargest:\n");
+  show("\nlargest:\n");
   Columns columns({{"", Columns::Right}, {"target"}, {"attention"}, {"schedule"}});
   for (const BundleEntry *entry : largest(index))
     columns.row({byteText(entry->size), entry->target.text(), specText(entry->spec), std::string(entry->schedule)});
@@ -219,7 +237,7 @@ Result<ExitCode> build(const BuildFlags &flags, const CommonFlags &common) {
   if (!plan)
     return plan.status();
   for (const std::string &skipped : plan->skipped)
-    say(common, fmt::format("left out {}", skipped));
+    remark(common, fmt::format("left out {}", skipped));
 
   ImageSource source(DiskCache::open(flags.cache.options(), warnings(common)), {});
   Progress progress(common.quiet);
@@ -245,13 +263,12 @@ Result<ExitCode> build(const BuildFlags &flags, const CommonFlags &common) {
 
 Command declareBundleBuild(CLI::App &app) {
   auto flags = std::make_shared<BuildFlags>();
-  app.add_option("--specs", flags->specs, "JSON list of attentions; the keys are the flags of `tessera run`")
+  app.add_option("--specs", flags->specs,
+                 "JSON list of attentions; the keys are the flags of `tessera run`; - is stdin")
       ->type_name("FILE")
       ->required()
       ->group("Content");
   app.add_option("--targets", flags->targets, "architectures, e.g. sm_80,sm_86")
-      ->delimiter(',')
-      ->allow_extra_args(false)
       ->type_name("ARCH")
       ->required()
       ->group("Content");

@@ -2,6 +2,8 @@
 #include "autotune/cli/bundle/BundleCommands.h"
 
 #include "autotune/cli/Columns.h"
+#include "autotune/cli/OutputCheck.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/files/OutputFile.h"
 #include "runtime/cache/CacheOptions.h"
 #include "runtime/image/Digest.h"
@@ -72,11 +74,7 @@ void addOutput(CLI::App &app, std::string &file, const std::string &what) {
 Status checkOutput(const std::string &output, const std::vector<std::string> &inputs) {
   if (output == "-")
     return Status(Code::InvalidArgument, "-o - would mix the file with the report on stdout", "name a file with -o");
-  for (const std::string &input : inputs)
-    if (files::sameFile(output, input))
-      return Status(Code::InvalidArgument, fmt::format("{} is the input and would be overwritten", output),
-                    "name another file with -o");
-  return {};
+  return checkOutputFile("-o", output, inputs);
 }
 
 Result<ExitCode> writeBundle(const Result<std::string> &bytes, const std::string &path, const CommonFlags &common) {
@@ -92,7 +90,7 @@ Result<ExitCode> writeBundle(const Result<std::string> &bytes, const std::string
   if (common.json)
     printJson({{"file", path}, {"bytes", bytes->size()}, {"kernels", kernels}, {"signed", isSigned}});
   else if (!common.quiet)
-    fmt::print(stderr, "{}: {} kernels, {}{}\n", path, kernels, byteText(bytes->size()), isSigned ? ", signed" : "");
+    say("{}: {}, {}{}\n", path, counted(kernels, "kernel"), byteText(bytes->size()), isSigned ? ", signed" : "");
   return Right;
 }
 

@@ -29,7 +29,7 @@ using BundlePointer = std::shared_ptr<const Bundle>;
 void addInput(CLI::App &app, std::string &file);
 void addOutput(CLI::App &app, std::string &file, const std::string &what);
 
-/// InvalidArgument where the output is one of the inputs, or stdout, which is for reports.
+/// checkOutputFile for -o; InvalidArgument also where the output is stdout, which is for reports.
 Status checkOutput(const std::string &output, const std::vector<std::string> &inputs);
 
 /// Writes the bytes of a bundle, or passes on why there are none; then says what was written, as JSON or, unless quiet,

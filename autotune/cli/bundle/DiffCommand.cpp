@@ -1,4 +1,5 @@
 // tessera bundle diff: how two bundles differ, with diff's exit codes.
+#include "autotune/cli/Print.h"
 #include "autotune/cli/bundle/BundleCommands.h"
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ Result<ExitCode> diff(const DiffFlags &flags, const CommonFlags &common) {
   } else {
     constexpr const char *marks[] = {"-", "+", "!"}; // as diff -c has them
     for (const BundleDifference &one : differences)
-      fmt::print("{} {}, {}, {}: {}\n", marks[one.kind], one.target, specText(one.spec), one.schedule, one.detail);
+      show("{} {}, {}, {}: {}\n", marks[one.kind], one.target, specText(one.spec), one.schedule, one.detail);
   }
   return differences.empty() ? Right : CheckFailed;
 }

@@ -1,4 +1,5 @@
 // tessera bundle extract: one kernel out of a bundle; and embed: a bundle into an object file.
+#include "autotune/cli/Print.h"
 #include "autotune/cli/Values.h"
 #include "autotune/cli/bundle/BundleCommands.h"
 #include "autotune/cli/files/OutputFile.h"
@@ -48,10 +49,8 @@ Result<const BundleEntry *> findEntry(const Bundle &bundle, const std::string &w
 }
 
 Result<std::string> partOf(const Bundle &bundle, const BundleEntry &entry, const std::string &emit) {
-  if (emit == "image") {
-    const Result<std::string_view> bytes = bundle.imageBytes(entry);
-    return bytes ? Result<std::string>(std::string(*bytes)) : bytes.status();
-  }
+  if (emit == "image")
+    return bundle.imageBytes(entry);
   Result<KernelImage> image = bundle.image(entry);
   if (!image)
     return image.status();
@@ -93,8 +92,8 @@ Result<ExitCode> extract(const ExtractFlags &flags, const CommonFlags &common) {
                {"spec", (*entry)->spec},
                {"schedule", (*entry)->schedule}});
   else if (!common.quiet && flags.output != "-")
-    fmt::print(stderr, "{}: {} of {} for {}, {}\n", flags.output, byteText(part->size()), flags.emit,
-               (*entry)->target.text(), (*entry)->schedule);
+    say("{}: {} of {} for {}, {}\n", flags.output, byteText(part->size()), flags.emit, (*entry)->target.text(),
+        (*entry)->schedule);
   return Right;
 }
 
@@ -105,12 +104,19 @@ struct EmbedFlags {
 Result<ExitCode> embed(const EmbedFlags &flags, const CommonFlags &common) {
   if (Status status = checkOutput(flags.output, {flags.file}); !status)
     return status;
-  const Result<BundlePointer> bundle = Bundle::open(flags.file); // a program should not carry a damaged one
+  const Result<BundlePointer> file = Bundle::open(flags.file);
+  if (!file)
+    return file.status();
+  const Result<std::string> bytes = (*file)->bytes();
+  if (!bytes)
+    return bytes.status();
+  // A program should not carry a damaged one: what is embedded is what was verified, this copy.
+  const Result<BundlePointer> bundle = Bundle::openEmbedded(std::as_bytes(std::span(*bytes)), flags.file);
   if (!bundle)
     return bundle.status();
   if (Status status = (*bundle)->verify(); !status)
     return status;
-  const Result<std::string> object = embedObject((*bundle)->bytes(), flags.symbol);
+  const Result<std::string> object = embedObject(*bytes, flags.symbol);
   if (!object)
     return object.status();
   if (Status status = files::writeOutput(flags.output, *object); !status)
@@ -118,8 +124,7 @@ Result<ExitCode> embed(const EmbedFlags &flags, const CommonFlags &common) {
   if (common.json)
     printJson({{"file", flags.output}, {"bytes", object->size()}, {"symbol", flags.symbol}});
   else if (!common.quiet)
-    fmt::print(stderr, "{}: {} as {} and {}_size\n", flags.output, byteText((*bundle)->bytes().size()), flags.symbol,
-               flags.symbol);
+    say("{}: {} as {} and {}_size\n", flags.output, byteText(bytes->size()), flags.symbol, flags.symbol);
   return Right;
 }
 

@@ -1,5 +1,6 @@
 // tessera bundle inspect: what a bundle holds, from its index alone; and verify: every byte of it.
 #include "autotune/cli/Columns.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/SourceFlags.h"
 #include "autotune/cli/bundle/BundleCommands.h"
 #include "autotune/cli/bundle/RecordLines.h"
@@ -33,7 +34,7 @@ void inspectJson(const Bundle &bundle) {
   const BundleIndex &index = bundle.index();
   Json json;
   json["file"] = bundle.path();
-  json["bytes"] = bundle.bytes().size();
+  json["bytes"] = bundle.size();
   json["entries"] = Json::array();
   for (const BundleEntry &entry : index.entries)
     json["entries"].push_back(entryJson(entry, json["entries"].size() + 1));
@@ -50,7 +51,7 @@ void inspectTable(const Bundle &bundle) {
   const BundleIndex &index = bundle.index();
   Table facts;
   facts.row("bundle",
-            fmt::format("{}, {} kernels, {}", bundle.path(), index.entries.size(), byteText(bundle.bytes().size())));
+            fmt::format("{}, {}, {}", bundle.path(), counted(index.entries.size(), "kernel"), byteText(bundle.size())));
   for (const std::string &build : index.builds)
     facts.row("compiler", build);
   facts.row("records", fmt::format("{}", index.records.size()));
@@ -58,7 +59,7 @@ void inspectTable(const Bundle &bundle) {
   facts.print();
   if (index.entries.empty())
     return;
-  fmt::print("\n");
+  show("\n");
   Columns columns({{"#", Columns::Right},
                    {"target"},
                    {"attention"},
@@ -77,7 +78,7 @@ void inspectTable(const Bundle &bundle) {
                  shortHash(entry.digest)});
   }
   columns.print();
-  fmt::print("\n");
+  show("\n");
   printSizesByTarget(index);
 }
 
@@ -117,12 +118,12 @@ Result<ExitCode> verify(const VerifyFlags &flags, const CommonFlags &common) {
                {"signature_checked", key.has_value()},
                {"fault", status ? Json(nullptr) : Json({{"in", fault}, {"reason", status.message()}})}});
   else if (!status)
-    fmt::print(stderr, "tessera: {}\n", status.text());
+    say("tessera: {}\n", status.text());
   else
-    fmt::print("{}: {} kernels sound, {}\n", flags.file, kernels,
-               key                      ? "signed by " + key->text()
-               : (*bundle)->signature() ? "signature not checked (--public-key FILE does)"
-                                        : "not signed");
+    show("{}: {} sound, {}\n", flags.file, counted(kernels, "kernel"),
+         key                      ? "signed by " + key->text()
+         : (*bundle)->signature() ? "signature not checked (--public-key FILE does)"
+                                  : "not signed");
   return status ? Right : CheckFailed;
 }
 
@@ -139,7 +140,8 @@ Command declareBundleVerify(CLI::App &app) {
   auto flags = std::make_shared<VerifyFlags>();
   addInput(app, flags->file);
   app.add_option("--public-key", flags->publicKey, "the bundle must be signed by this key")->type_name("FILE");
-  app.footer("Exit code 1 where a kernel is damaged or the signature is not of that key.\n"
+  app.footer("Exit code 1 where a kernel is damaged or the signature is not of that key (`tessera run` ends with 5 and "
+             "2 there).\n"
              "Example:\n  tessera bundle verify app.tsb --public-key release.key.pub");
   return [flags](const CommonFlags &common) { return verify(*flags, common); };
 }

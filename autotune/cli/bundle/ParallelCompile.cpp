@@ -1,6 +1,8 @@
 // Threads that take the next item each, while the caller's thread reports.
 #include "autotune/cli/bundle/ParallelCompile.h"
 
+#include "autotune/cli/Print.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +40,7 @@ std::vector<Result<FoundImage>> compileAll(ImageSource &source, const std::vecto
   std::unique_lock lock(mutex);
   while (done < items.size()) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    std::string text = fmt::format("compiling {} kernels: {} done", items.size(), done);
+    std::string text = fmt::format("compiling {}: {} done", counted(items.size(), "kernel"), done);
     if (done > 0)
       text += fmt::format(", {:.1f} a second, about {:.0f} s left", double(done) / seconds,
                           seconds / double(done) * double(items.size() - done));

@@ -1,4 +1,5 @@
 // tessera bundle sign and keygen: who vouches for a bundle.
+#include "autotune/cli/Print.h"
 #include "autotune/cli/SourceFlags.h"
 #include "autotune/cli/bundle/BundleCommands.h"
 #include "autotune/cli/files/OutputFile.h"
@@ -43,7 +44,7 @@ Result<ExitCode> keygen(const std::string &path, const CommonFlags &common) {
   if (common.json)
     printJson({{"private_key", path}, {"public_key", publicPath}, {"public_text", key->publicKey().text()}});
   else if (!common.quiet)
-    fmt::print(stderr, "{} (keep it secret) and {} (give it to whoever checks)\n", path, publicPath);
+    say("{} (keep it secret) and {} (give it to whoever checks)\n", path, publicPath);
   return Right;
 }
 

@@ -108,7 +108,7 @@ public:
     if (where != Where::List)
       return value("an object");
     if (problems.size() == kMostSpecs)
-      return refuse(Code::File, fmt::format("a list may hold {} attentions", kMostSpecs));
+      return refuse(Code::InvalidArgument, fmt::format("a list may hold {} attentions", kMostSpecs));
     where = Where::Spec;
     keys.clear();
     option = nullptr;
@@ -158,10 +158,10 @@ private:
   bool value(const std::string &text, std::optional<Kind> kind = {}) {
     const std::string what = kind == Kind::Text || text.size() > kMostText ? shown(text) : text;
     if (where == Where::Start)
-      return refuse(Code::File, fmt::format("the file holds {} and no list", what),
+      return refuse(Code::InvalidArgument, fmt::format("the file holds {} and no list", what),
                     R"(write [{"dtype": "bf16", "head-dim": 128}])");
     if (where == Where::List)
-      return refuse(Code::File, fmt::format("element [{}] is {} and no object", problems.size(), what),
+      return refuse(Code::InvalidArgument, fmt::format("element [{}] is {} and no object", problems.size(), what),
                     R"(write an object for each attention: {"dtype": "bf16", "head-dim": 128})");
     const Kind wanted = kindOf(*option);
     const bool fits = kind == wanted || (wanted == Kind::Number && kind == Kind::Whole) ||

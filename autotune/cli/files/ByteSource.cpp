@@ -82,4 +82,20 @@ Result<std::string> readWhole(const std::string &path, uint64_t mostBytes) {
   return bytes;
 }
 
+Result<std::string> readStdin(uint64_t mostBytes) {
+  std::string bytes;
+  for (char part[65536];;) {
+    const ssize_t count = ::read(STDIN_FILENO, part, sizeof part);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return failed("cannot read stdin");
+    if (count == 0)
+      return bytes;
+    bytes.append(part, size_t(count));
+    if (bytes.size() > mostBytes)
+      return Status(Code::File, fmt::format("stdin has more than {} bytes; no more are read", mostBytes));
+  }
+}
+
 } // namespace tessera::files

@@ -52,4 +52,7 @@ private:
 /// A whole file of at most `mostBytes`; Code::File with the path and the reason otherwise.
 Result<std::string> readWhole(const std::string &path, uint64_t mostBytes);
 
+/// All of stdin, until it ends; File where it has more than `mostBytes` or cannot be read.
+Result<std::string> readStdin(uint64_t mostBytes);
+
 } // namespace tessera::files

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 namespace tessera::files {
@@ -30,12 +31,27 @@ bool writeAll(int descriptor, std::string_view part) {
   return true;
 }
 
+std::string folderOf(const std::string &path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+/// Where a path leads; itself where it is no link, or one to nowhere.
+std::string target(const std::string &path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error) || error)
+    return path;
+  const std::string found = std::filesystem::canonical(path, error).string();
+  return error ? path : found;
+}
+
+bool isNull(const struct stat &facts) { return S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3); }
+
 /// A file on the way to its name. Without a name yet where the file system has O_TMPFILE.
 class NewFile {
 public:
   explicit NewFile(const std::string &path) : path(path), temporary(path + ".XXXXXX") {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    descriptor = ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (descriptor < 0)
       makeNamed();
   }
@@ -47,6 +63,12 @@ public:
   }
 
   bool open() const { return descriptor >= 0; }
+  /// As the file that it is to replace; the mode last, since a change of owner clears bits of it.
+  bool takeAfter(const struct stat &replaced) {
+    if (::fchown(descriptor, replaced.st_uid, replaced.st_gid) != 0)
+      (void)::fchown(descriptor, uid_t(-1), replaced.st_gid);
+    return ::fchmod(descriptor, replaced.st_mode & 0777) == 0;
+  }
   bool write(std::string_view part) { return writeAll(descriptor, part); }
   bool giveName() {
     if (!named) {
@@ -90,21 +112,39 @@ private:
 
 } // namespace
 
-Status writeFile(const std::string &path, std::span<const std::string_view> parts) {
+Status checkWritable(const std::string &path) {
+  if (path.empty())
+    return Status(Code::InvalidArgument, "the name of the file to write is empty", "name a file");
   struct stat facts;
-  if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0)
-      return failed("write", path);
-    bool written = true;
-    for (std::string_view part : parts)
-      written = written && writeAll(descriptor, part);
-    const Status status = written ? Status() : failed("write", path);
-    ::close(descriptor);
+  const bool there = ::stat(path.c_str(), &facts) == 0;
+  if (path.ends_with('/') || (there && S_ISDIR(facts.st_mode)))
+    return Status(Code::File, fmt::format("cannot write {}: it names a folder", path), "name a file in it");
+  if (there && isNull(facts))
+    return {};
+  if (there && !S_ISREG(facts.st_mode))
+    return Status(Code::File,
+                  fmt::format("cannot write {}: it is a {} and no plain file", path,
+                              S_ISFIFO(facts.st_mode)   ? "pipe"
+                              : S_ISSOCK(facts.st_mode) ? "socket"
+                                                        : "device"),
+                  "a file appears whole under its name: name a plain file");
+  const std::string end = target(path), folder = folderOf(end);
+  if (struct stat parent; ::stat(folder.c_str(), &parent) != 0)
+    return Status(Code::File, fmt::format("cannot write {}: the folder {}: {}", path, folder, std::strerror(errno)),
+                  "make the folder first, or name a file in another");
+  return NewFile(end).open() ? Status() : failed("write", path);
+}
+
+Status writeFile(const std::string &path, std::span<const std::string_view> parts) {
+  if (Status status = checkWritable(path); !status)
     return status;
-  }
-  NewFile file(path);
-  if (!file.open())
+  struct stat facts;
+  const bool there = ::stat(path.c_str(), &facts) == 0;
+  if (there && isNull(facts))
+    return {};
+  const std::string end = target(path);
+  NewFile file(end);
+  if (!file.open() || (there && !file.takeAfter(facts)))
     return failed("write", path);
   for (std::string_view part : parts)
     if (!file.write(part))

@@ -63,7 +63,10 @@ class Tessera:
     """The library: a call that fails raises, with the message and the remedy."""
 
     def __init__(self, path):
-        self.library = ctypes.CDLL(path)
+        try:
+            self.library = ctypes.CDLL(path)
+        except OSError as error:
+            raise TesseraError(f"{error}\n--library names the file, for example --library build/lib/libtessera.so") from None
         for name in ("tessera_last_error", "tessera_last_hint"):
             getattr(self.library, name).restype = c_char_p
         self.library.tessera_buffer_data.restype = c_void_p
@@ -93,14 +96,16 @@ def readNpy(path):
     """(dtype, shape, bytes) of a .npy file in C order."""
     with open(path, "rb") as file:
         magic = file.read(8)
-        if magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2, 3):
+        if len(magic) < 8 or magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2, 3):
             raise TesseraError(f"{path} is not a .npy file")
-        length = struct.unpack("<H", file.read(2)) if magic[6] == 1 else struct.unpack("<I", file.read(4))
-        header = ast.literal_eval(file.read(*length).decode("utf-8"))
+        try:
+            length = struct.unpack("<H", file.read(2)) if magic[6] == 1 else struct.unpack("<I", file.read(4))
+            header = ast.literal_eval(file.read(*length).decode("utf-8"))
+            dtype, shape = {"<f2": F16, "<f4": F32}.get(str(header["descr"])), tuple(map(int, header["shape"]))
+        except (struct.error, SyntaxError, ValueError, KeyError, TypeError) as error:
+            raise TesseraError(f"{path} has a damaged header: {error}") from None
         values = file.read()
-    dtype = {"<f2": F16, "<f4": F32}.get(header["descr"])
-    shape = header["shape"]
-    if dtype is None or header["fortran_order"] or len(shape) != 4:
+    if dtype is None or header.get("fortran_order") or len(shape) != 4:
         raise TesseraError(f"{path} holds {header}; a C-ordered array (batch, sequence, head, dim) of float16 or float32 is needed")
     count = shape[0] * shape[1] * shape[2] * shape[3]
     if len(values) != count * itemSize(dtype):

@@ -146,7 +146,7 @@ TEST(Bundle, EmbeddedBytesNeedNoAlignment) {
   ASSERT_TRUE(bundle.ok()) << bundle.status().text();
   EXPECT_TRUE((*bundle)->verify().ok());
   EXPECT_EQ((*bundle)->path(), "embedded");
-  EXPECT_EQ((*bundle)->bytes().size(), bytes.size() - 1);
+  EXPECT_EQ((*bundle)->size(), bytes.size() - 1);
 }
 
 TEST(Bundle, AnEntryOfAnotherBundleIsRefused) {

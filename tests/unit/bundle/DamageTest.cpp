@@ -2,7 +2,9 @@
 #include "tests/unit/bundle/BundleFile.h"
 #include "tests/unit/bundle/SampleImages.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace tessera {
 namespace {
@@ -81,7 +83,7 @@ TEST(BundleDamage, EveryFieldOfTheHeaderIsChecked) {
   expect(uint8_t(1), 255, "reserved");
 }
 
-TEST(BundleDamage, AChangedImageIsNoticedWhenItIsFirstReadAndTheOthersServe) {
+TEST(BundleDamage, AChangedImageIsNoticedWheneverItIsReadAndTheOthersServe) {
   std::string bytes = smallBundle(nullptr);
   const uint64_t offset = must(openBytes(bytes))->index().entries[1].offset;
   bytes[offset + 100] ^= 1;
@@ -93,6 +95,50 @@ TEST(BundleDamage, AChangedImageIsNoticedWhenItIsFirstReadAndTheOthersServe) {
     EXPECT_NE(fault.message().find("digest of the image for v1:"), std::string::npos) << fault.message();
     EXPECT_EQ(bundle->imageBytes(bundle->index().entries[1]).status().code(), Code::File);
   }
+}
+
+/// A bundle in a file of its own.
+struct BundleInUse : testing::Test {
+  std::string path = testing::TempDir() + "tessera-bundle-in-use-XXXXXX";
+  std::string content = smallBundle(nullptr);
+  std::shared_ptr<const Bundle> bundle;
+  BundleInUse() {
+    const int file = mkstemp(path.data());
+    EXPECT_GE(file, 0);
+    EXPECT_EQ(write(file, content.data(), content.size()), ssize_t(content.size()));
+    close(file);
+    bundle = must(Bundle::open(path));
+  }
+  ~BundleInUse() override { unlink(path.c_str()); }
+  const BundleEntry &entry() const { return bundle->index().entries[1]; }
+};
+
+TEST_F(BundleInUse, BytesThatAreWrittenAfterAReadAreNoticedByTheNext) {
+  ASSERT_TRUE(bundle->image(entry()).ok());
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(std::streamoff(entry().offset + 100));
+  file.put(char(content[entry().offset + 100] ^ 1));
+  file.close();
+  EXPECT_EQ(bundle->image(entry()).status().code(), Code::File);
+  EXPECT_TRUE(bundle->image(bundle->index().entries[0]).ok()) << "the others serve";
+}
+
+TEST_F(BundleInUse, AFileThatIsCutShortIsAnErrorAndNoSignal) {
+  for (size_t size : {size_t(entry().offset + 100), size_t(300), size_t(0)}) {
+    ASSERT_EQ(truncate(path.c_str(), off_t(size)), 0);
+    const Status fault = bundle->image(entry()).status();
+    EXPECT_EQ(fault.code(), Code::File);
+    EXPECT_NE(fault.message().find("cut short after it was opened"), std::string::npos) << fault.text();
+    EXPECT_EQ(bundle->verify().code(), Code::File);
+    EXPECT_EQ(bundle->bytes().status().code(), Code::File);
+  }
+}
+
+TEST_F(BundleInUse, AFileThatIsReplacedByRenameGoesOnServing) {
+  const std::string other = path + ".new";
+  std::ofstream(other) << "another file";
+  ASSERT_EQ(rename(other.c_str(), path.c_str()), 0);
+  EXPECT_TRUE(bundle->verify().ok());
 }
 
 TEST(BundleDamage, PaddingIsCheckedByVerify) {

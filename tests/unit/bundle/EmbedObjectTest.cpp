@@ -82,7 +82,7 @@ TEST(EmbedObject, AProgramThatLinksItFindsTheBundle) {
   EXPECT_EQ(std::system(build.c_str()), 0);
   auto opened = Bundle::open(folder + "/out.tsb");
   ASSERT_TRUE(opened.ok()) << opened.status().text();
-  EXPECT_EQ((*opened)->bytes(), bundle);
+  EXPECT_EQ(must((*opened)->bytes()), bundle);
   fs::remove_all(folder);
 }
 

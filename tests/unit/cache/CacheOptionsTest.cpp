@@ -3,8 +3,12 @@
 #include "runtime/cache/DiskCache.h"
 #include "tests/unit/cache/CacheFixtures.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <system_error>
+#include <tuple>
 
 namespace tessera {
 namespace {
@@ -135,6 +139,64 @@ TEST_F(CacheOptionsTest, B3_AHomeThatIsNoFolderMeansMemoryOnlyWithOneWarning) {
   EXPECT_EQ(cache->find(cacheImage().keyText).miss, CacheMiss::Off);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find("Not a directory"), std::string::npos) << warnings[0];
+}
+
+TEST_F(CacheOptionsTest, B3_AFolderThatCanNeverBeMadeTurnsWritingOffWithOneWarning) {
+  const std::tuple<const char *, const char *, std::string> places[] = {
+      {"HOME", "/proc", "/proc/.cache/tessera"},
+      {"XDG_CACHE_HOME", "/proc/1", "/proc/1/tessera"},
+      {"TESSERA_CACHE_DIR", "/proc/x/y", "/proc/x/y"}};
+  for (const auto &[variable, value, path] : places) {
+    EnvironmentValue named(variable, value);
+    auto cache = open();
+    EXPECT_EQ(cache->find(cacheImage().keyText).miss, CacheMiss::Absent);
+    EXPECT_TRUE(warnings.empty()) << "nothing is made before there is something to keep";
+    EXPECT_FALSE(cache->lock(cacheImage().keyText, 0));
+    cache->store(cacheImage());
+    cache->store(cacheImage());
+    cache->keepNote("n", "t");
+    EXPECT_EQ(cache->mode(), CacheMode::ReadOnly);
+    EXPECT_EQ(cache->counters().failedStores, 1u) << "it does not try again";
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_EQ(warnings[0], "the disk cache keeps nothing: the folder " + path +
+                               " cannot be made: No such file or directory; set TESSERA_CACHE_DIR to a folder of your "
+                               "own");
+  }
+}
+
+TEST_F(CacheOptionsTest, B3_AFolderThatMayNotBeMadeIsNotSaidToHoldKernels) {
+  TemporaryFolder folder;
+  FaultyFileSystem files;
+  files.failOnly = "makeFolder";
+  for (int error : {EACCES, EROFS, EPERM, ENOSPC}) {
+    files.error = error;
+    CacheOptions options;
+    options.directory = folder.path + "/new";
+    warnings.clear();
+    auto cache = DiskCache::open(options, [this](const std::string &w) { warnings.push_back(w); }, files);
+    cache->store(cacheImage());
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_NE(warnings[0].find(options.directory + " cannot be made: " + std::generic_category().message(error)),
+              std::string::npos)
+        << warnings[0];
+  }
+}
+
+TEST_F(CacheOptionsTest, AFolderThatIsRemovedWhileItIsMadeIsMadeTheNextTime) {
+  TemporaryFolder folder;
+  FaultyFileSystem files;
+  CacheOptions options;
+  options.directory = folder.path + "/new";
+  auto cache = DiskCache::open(options, [this](const std::string &w) { warnings.push_back(w); }, files);
+  files.failOnly = "makeFolder";
+  files.error = ENOENT;
+  const std::string shard = detail::CacheLayout{options.directory}.folderOf(keyHash(cacheImage().keyText));
+  files.failures = int(std::ranges::count(shard, '/')); // one attempt at each folder of the path
+  cache->store(cacheImage());
+  EXPECT_EQ(cache->counters().failedStores, 1u);
+  EXPECT_TRUE(warnings.empty()) << warnings[0];
+  cache->store(cacheImage());
+  EXPECT_EQ(cache->counters().stores, 1u);
 }
 
 TEST_F(CacheOptionsTest, EnvironmentRulesWhatTheOptionsLeaveOpen) {

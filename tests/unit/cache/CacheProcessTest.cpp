@@ -338,11 +338,56 @@ TEST_F(CacheProcess, B3_ASecondUserIsNotDisturbedByFilesOfTheFirst) {
               if (!cache->find(image.keyText).image)
                 return 3;
               cache->store(other); // into a folder that is not ours
-              if (cache->find(other.keyText).miss != CacheMiss::Absent || cache->counters().failedStores != 1)
+              if (cache->find(other.keyText).miss != CacheMiss::Untrusted || cache->counters().failedStores != 1)
                 return 4;
-              return cache->find(image.keyText).image ? 0 : 5;
+              return cache->find(image.keyText).image && cache->mode() == CacheMode::ReadWrite ? 0 : 5;
             }),
             0);
+}
+
+TEST_F(CacheProcess, B3_FoldersWithoutPermissionAreSaidByAllThatListAndRemove) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "skipped: only root can become another user, and root is refused nothing";
+  ASSERT_EQ(::chmod(folder.path.c_str(), 0755), 0);
+  const KernelImage image = cacheImage();
+  const detail::CacheLayout layout{directory};
+  const std::string shard = layout.folderOf(keyHash(image.keyText)), entry = layout.entry(keyHash(image.keyText));
+  open()->store(image);
+  for (const std::string &path : {directory, layout.version(), shard, entry})
+    ASSERT_EQ(::chown(path.c_str(), 54321, 54321), 0);
+  const struct {
+    std::string path;
+    mode_t mode;
+    std::string failure;
+    bool listed;
+  } refusals[] = {{layout.version(), 0000, layout.version(), false},
+                  {layout.version(), 0400, shard, false},
+                  {shard, 0000, shard, false},
+                  {shard, 0400, entry, false},
+                  {shard, 0500, entry, true}};
+  for (const auto &refused : refusals) {
+    SCOPED_TRACE(testing::Message() << refused.path << " with mode " << std::oct << refused.mode);
+    ASSERT_EQ(::chmod(refused.path.c_str(), refused.mode), 0);
+    EXPECT_EQ(asRandomUser([&] {
+                auto cache = open();
+                const std::string expected = refused.failure + ": Permission denied";
+                std::string listing, keys, verify;
+                cache->entries(&listing);
+                cache->keys(&keys);
+                cache->verify(true, &verify);
+                for (const std::string &failure : {listing, keys, verify})
+                  if (failure != (refused.listed ? "" : expected))
+                    return 1;
+                const DiskCache::Removed trimmed = cache->trimTo(0), cleared = cache->clear();
+                for (const DiskCache::Removed &removed : {trimmed, cleared})
+                  if (removed.entries || !removed.failed || removed.failure != expected)
+                    return 2;
+                return 0;
+              }),
+              0);
+    ASSERT_EQ(::chmod(refused.path.c_str(), 0700), 0);
+    EXPECT_TRUE(exists(entry));
+  }
 }
 
 } // namespace

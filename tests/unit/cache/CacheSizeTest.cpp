@@ -225,7 +225,10 @@ TEST_F(CacheSize, OneCleanerAtATime) {
   auto other = detail::FileLock::take(FileSystem::real(), layout.cleanerLock(), 0);
   ASSERT_TRUE(other.lock);
   auto cache = open(UINT64_MAX);
-  EXPECT_EQ(cache->trimTo(0).entries, 0u);
+  const DiskCache::Removed refused = cache->trimTo(0);
+  EXPECT_EQ(refused.entries, 0u);
+  EXPECT_EQ(refused.failed, 1u);
+  EXPECT_EQ(refused.failure, layout.cleanerLock() + ": another process is trimming this cache");
   EXPECT_EQ(keysLeft(5).size(), 5u);
   other.lock.reset();
   EXPECT_EQ(cache->trimTo(0).entries, 5u);
@@ -248,7 +251,9 @@ TEST_F(CacheSize, LeftoversOfDeadProcessesGoAndThoseOfLivingOnesStay) {
                     foreignLock = leave(layout.version() + "/00/x.lock", old);
   const int writer = FileSystem::real().open(alive, O_RDWR, 0);
   ASSERT_EQ(FileSystem::real().lock(writer), 0);
-  EXPECT_EQ(open(UINT64_MAX)->trimTo(UINT64_MAX).leftovers, 3u);
+  const DiskCache::Removed removed = open(UINT64_MAX)->trimTo(UINT64_MAX);
+  EXPECT_EQ(removed.leftovers, 3u);
+  EXPECT_EQ(removed.failed, 0u) << removed.failure;
   for (const std::string &gone : {dead, deadLock, ahead})
     EXPECT_FALSE(exists(gone)) << gone;
   for (const std::string &left : {young, alive, note, foreign, foreignLock})

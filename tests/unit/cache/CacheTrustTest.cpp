@@ -213,7 +213,7 @@ TEST_F(CacheTrust, TheCacheFolderMayBeALinkOfThisUsersButNothingInsideMay) {
   ASSERT_EQ(::symlink(other.path.c_str(), (folder.path + "/v1").c_str()), 0);
   EXPECT_EQ(open()->mode(), CacheMode::Off);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find("is not a folder"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("is a symbolic link; remove it"), std::string::npos) << warnings[0];
 
   ::unlink(options.directory.c_str());
   ASSERT_EQ(::symlink((other.path + "/nowhere").c_str(), options.directory.c_str()), 0);
@@ -222,8 +222,43 @@ TEST_F(CacheTrust, TheCacheFolderMayBeALinkOfThisUsersButNothingInsideMay) {
   EXPECT_NE(warnings[1].find("does not exist"), std::string::npos) << warnings[1];
 }
 
+TEST_F(CacheTrust, EveryRefusalOfTheCacheFolderHasTheOneRemedyThatHelps) {
+  const std::string version = folder.path + "/v1";
+  const auto refuse = [&](const std::string &what, const std::string &remedy) {
+    warnings.clear();
+    EXPECT_EQ(open()->mode(), CacheMode::Off);
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_TRUE(warnings[0].ends_with(what + "; " + remedy)) << warnings[0];
+    EXPECT_EQ(warnings[0].find(';'), warnings[0].rfind(';')) << warnings[0];
+  };
+  const std::string elsewhere = "set TESSERA_CACHE_DIR to a folder of your own", loose = "(mode 0777)";
+  for (const std::string &path : {folder.path, version}) {
+    ASSERT_EQ(::chmod(path.c_str(), 0777), 0);
+    refuse("can be written by others " + loose, "run: chmod go-w '" + path + "'");
+    if (::geteuid() == 0) { // who does not own it cannot change its mode either
+      ASSERT_EQ(::chown(path.c_str(), 54321, 54321), 0);
+      refuse("belongs to user 54321, not to 0", elsewhere);
+      ASSERT_EQ(::chown(path.c_str(), 0, 0), 0);
+    }
+    ASSERT_EQ(::chmod(path.c_str(), 0700), 0);
+  }
+  std::filesystem::remove_all(version);
+  writeFile(version, "x");
+  refuse(version + " is not a folder", "remove it");
+  ::unlink(version.c_str());
+  ASSERT_EQ(::rmdir(folder.path.c_str()), 0);
+  writeFile(folder.path, "x");
+  refuse(folder.path + " is not a folder", elsewhere);
+  ::unlink(folder.path.c_str());
+  const std::string target = folder.path + "-target";
+  ASSERT_EQ(::symlink(target.c_str(), folder.path.c_str()), 0);
+  refuse("is a symbolic link to a folder that does not exist", "make the folder");
+  writeFile(target, "x");
+  refuse("is a symbolic link to something that is not a folder", elsewhere);
+  ::unlink(target.c_str());
+}
+
 TEST_F(CacheTrust, VerifyFindsEveryFaultAndRemovesItOnRequest) {
-  const std::string folderOfPath = path.substr(0, path.rfind('/') + 1);
   const std::string hash(64, '0');
   writeFile(folder.path + "/v1/00/" + hash + ".tski", "no image");
   writeFile(folder.path + "/v1/11/" + hash + ".tski", *image.serialize());
@@ -240,7 +275,10 @@ TEST_F(CacheTrust, VerifyFindsEveryFaultAndRemovesItOnRequest) {
       {CacheMiss::None, 1}, {CacheMiss::Malformed, 1}, {CacheMiss::OtherKey, 1}, {CacheMiss::Untrusted, 2}};
   auto cache = open();
   EXPECT_EQ(faults(cache->verify(false)), all);
-  EXPECT_EQ(faults(cache->verify(true)), all);
+  std::string failure = "none";
+  for (const DiskCache::Verdict &verdict : cache->verify(true, &failure))
+    EXPECT_EQ(verdict.removed, verdict.fault != CacheMiss::None) << verdict.detail;
+  EXPECT_EQ(failure, "none");
   EXPECT_EQ(faults(cache->verify(true)), (std::map<CacheMiss, int>{{CacheMiss::None, 1}}));
   EXPECT_EQ(cache->counters().allMisses() + cache->counters().hits, 0u) << "nobody asked for a kernel";
 }

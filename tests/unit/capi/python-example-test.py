@@ -57,7 +57,7 @@ class Judge:
         self.failures += not holds
 
     def run(self, *arguments):
-        return subprocess.run([sys.executable, self.example, *map(str, arguments), "--device", DEVICE, "--library", self.library],
+        return subprocess.run([sys.executable, self.example, "--device", DEVICE, "--library", self.library, *map(str, arguments)],
                               capture_output=True, text=True, timeout=120)
 
     def attention(self, letter, shapes, causal, bound):
@@ -100,6 +100,13 @@ class Judge:
         bad.write_bytes(good.read_bytes()[:-3])
         done = self.run(bad, good, good, self.folder / "none.npy")
         self.expect(done.returncode == 1 and "bytes of values" in done.stderr, f"a short file is refused: {done.stderr.strip()}")
+        whole = good.read_bytes()
+        for size in [*range(0, 128, 5), 127]:
+            bad.write_bytes(whole[:size])
+            done = self.run(bad, good, good, self.folder / "none.npy")
+            self.expect(done.returncode == 1 and str(bad) in done.stderr and "Traceback" not in done.stderr, f"a file of {size} bytes is refused")
+        done = self.run(good, good, good, self.folder / "none.npy", "--library", "nowhere.so")
+        self.expect(done.returncode == 1 and "--library" in done.stderr, f"a missing library is refused: {done.stderr.strip()}")
         done = self.run(good, good, good, self.folder / "none.npy", "--bundle", self.folder / "none.tsb")
         self.expect(done.returncode == 1 and "none.tsb" in done.stderr, f"a missing bundle is refused: {done.stderr.strip()}")
         self.expect(not (self.folder / "none.npy").exists(), "nothing is written then")

@@ -137,7 +137,10 @@ TEST_F(BundleBuild, MistakesAreNamed) {
       {"bundle build --specs @unsupported.json --targets sm_80 -o @a.tsb", 3, "attention [0]"},
       {"bundle build --specs @specs.json --targets sm_70 -o @a.tsb", 2, "sm_70"},
       {"bundle build --specs @specs.json --targets sm_80 -o @specs.json", 2, "would be overwritten"},
-      {"bundle build --specs @specs.json --targets sm_80 -o @no/a.tsb", 5, "cannot write"},
+      {"bundle build --specs @specs.json --targets sm_80 -o @no/a.tsb", 5, "make the folder first"},
+      {"bundle build --specs @specs.json --targets sm_80 -o @", 5, "names a folder"},
+      {"bundle build --specs @specs.json --targets , -o @a.tsb", 2, "names no architecture"},
+      {"bundle build --spec @specs.json --target sm_80 -o @a.tsb", 2, "did you mean --specs?"},
       {"bundle build --specs @specs.json --targets sm_80 -o @a.tsb --jobs 0", 2, "'0' is not a whole number from 1"},
       {"bundle build --specs @specs.json --targets sm_80 -o @a.tsb --cache maybe", 2, "'maybe' is not a mode"},
       {"bundle build --specs @specs.json --targets sm_80 -o @a.tsb --schedules best", 5, "default, tuned or a file"},
@@ -150,6 +153,49 @@ TEST_F(BundleBuild, MistakesAreNamed) {
   for (const auto &[arguments, code, part] : mistakes)
     expectRefused(arguments, code, part);
   EXPECT_FALSE(exists("a.tsb"));
+}
+
+TEST_F(BundleBuild, AnOutputThatCannotBeIsRefusedBeforeAnythingIsCompiled) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  for (const char *output : {"@no/a.tsb", "@", "@no/", "@pipe", "/dev/full"})
+    expectRefused(std::string("bundle build --specs @specs.json --targets sm_80 -o ") + output, 5, "-o: cannot write");
+  EXPECT_EQ(shell("tessera bundle build --specs specs.json --targets sm_80 -o '' 2>err"), 2);
+  EXPECT_NE(read("err").find("is empty"), std::string::npos) << read("err");
+  EXPECT_FALSE(exists("cache")) << "nothing was compiled";
+}
+
+TEST_F(BundleBuild, TargetsAreSeparatedByCommasAndBlanks) {
+  ASSERT_EQ(shell("tessera bundle build --specs one.json --targets sm_80,sm_86 -o a.tsb >/dev/null"), 0);
+  for (const char *targets : {"sm_80 sm_86", "'sm_80, sm_86'", "sm_80, sm_86", "' sm_80 ,sm_86,'"}) {
+    EXPECT_EQ(shell(std::string("tessera bundle build --specs one.json -o b.tsb >/dev/null --targets ") + targets), 0);
+    EXPECT_EQ(read("b.tsb"), read("a.tsb")) << targets;
+    std::filesystem::remove(path("b.tsb"));
+  }
+}
+
+TEST_F(BundleBuild, OneIsNotMany) {
+  const Ran run = tessera("bundle build --specs @one.json --targets sm_80 -o @a.tsb");
+  EXPECT_NE(run.out.find("1 kernel (1 compiled"), std::string::npos) << run.out;
+  EXPECT_NE(tessera("bundle verify @a.tsb").out.find("1 kernel sound"), std::string::npos);
+  EXPECT_NE(tessera("cache verify").out.find("1 of 1 entry in"), std::string::npos);
+}
+
+TEST_F(BundleBuild, WhatIsNoListOfAttentionsExitsAlike) {
+  for (const char *list : {"[]", "{}", "null", "[1]", "3", "[[]]", R"([{"no": 1}])"}) {
+    write("list", list);
+    EXPECT_EQ(tessera("bundle build --specs @list --targets sm_80 -o @a.tsb").code, 2) << list;
+  }
+}
+
+TEST_F(BundleBuild, NamesThatAreNoUtf8StayJson) {
+  const std::string odd = "a\xff.tsb";
+  EXPECT_EQ(json("bundle build --specs @one.json --targets sm_80 -o @" + odd)["kernels"], 1);
+  json("bundle inspect @" + odd);
+  json("bundle verify @" + odd);
+  json("bundle diff @" + odd + " @" + odd);
+  json("run --device sim:a100 --seqlen-q 16 --head-dim 64 --bundle @" + odd);
+  json("explain --target sm_80 --head-dim 64 --why-miss --bundle @" + odd);
+  json("cache list --cache-dir @" + odd + "-cache");
 }
 
 TEST_F(BundleBuild, WithoutACompilerTheReasonIsSaidOnce) {

@@ -70,9 +70,12 @@ TEST_F(BundleCommands, SignaturesAreMadeAndChecked) {
   EXPECT_NE(read("k.pub"), read("other.pub"));
   expectRefused("bundle keygen -o @k", 5, "exists already");
   const std::string before = read("ab.tsb");
+  ASSERT_EQ(::chmod(path("ab.tsb").c_str(), 0640), 0);
   expectRefused("bundle verify @ab.tsb --public-key @k.pub", 1, "not signed");
   ASSERT_EQ(tessera("bundle sign @ab.tsb --key @k").code, 0);
   EXPECT_NE(read("ab.tsb"), before);
+  ASSERT_EQ(::stat(path("ab.tsb").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0640u) << "signing in place changes no mode";
   const auto report = json("bundle verify @ab.tsb --public-key @k.pub");
   EXPECT_EQ(report["signature_checked"], true);
   EXPECT_EQ(json("bundle verify @ab.tsb --public-key @other.pub", 1)["fault"]["in"], "signature");

@@ -79,8 +79,10 @@ TEST_F(CacheCommands, VerifyNamesAndRemovesWhatIsUnsound) {
   EXPECT_NE(found.out.find("malformed: " + victim), std::string::npos) << found.out;
   EXPECT_NE(found.out.find("1 of 2 entries"), std::string::npos) << found.out;
   EXPECT_TRUE(std::filesystem::exists(victim));
+  EXPECT_EQ(found.out.find("(removed)"), std::string::npos) << found.out;
   const auto report = json("cache verify --remove", 1);
   EXPECT_EQ(report["unsound"][0]["fault"], "malformed");
+  EXPECT_EQ(report["unsound"][0]["removed"], true);
   EXPECT_FALSE(std::filesystem::exists(victim));
   EXPECT_EQ(json("cache verify")["entries"], 1);
 }
@@ -95,7 +97,7 @@ TEST_F(CacheCommands, TrimTakesTheLeastRecentlyUsedAndClearEverything) {
   EXPECT_FALSE(std::filesystem::exists(entries[1]["path"].get<std::string>()));
   const Ran cleared = tessera("cache clear");
   EXPECT_EQ(cleared.code, 0);
-  EXPECT_NE(cleared.out.find("removed 1 entries"), std::string::npos) << cleared.out;
+  EXPECT_NE(cleared.out.find("removed 1 entry,"), std::string::npos) << cleared.out;
   EXPECT_EQ(json("cache stat")["entries"], 0);
 }
 
@@ -110,6 +112,33 @@ TEST_F(CacheCommands, AFileInPlaceOfTheFolderIsRefused) {
   write("file", "");
   for (const char *command : {"cache stat", "cache list", "cache verify", "cache trim --to 1M", "cache clear"})
     expectRefused(std::string(command) + " --cache-dir @file", 5, path("file"));
+}
+
+TEST_F(CacheCommands, ASizeInTheEnvironmentThatIsNoneIsAUsageError) {
+  setenv("TESSERA_CACHE_SIZE", "512MX", 1);
+  for (const char *command : {"cache stat", "cache list", "cache verify", "cache trim --to 1M", "cache clear"})
+    expectRefused(command, 2, "TESSERA_CACHE_SIZE: '512MX' is not a size\n  hint: a count of bytes");
+}
+
+TEST_F(CacheCommands, WhatCannotBeReadOrRemovedIsFileTrouble) {
+  fill();
+  // A folder with something in it, where an entry should be, is removed by no one, root included.
+  const std::string entry = json("cache list")["entries"][0]["path"];
+  std::filesystem::remove(entry);
+  std::filesystem::create_directory(entry);
+  std::ofstream(entry + "/of somebody") << "x";
+  const auto run = [&](const std::string &command, const char *part) {
+    const Ran ran = tessera(command);
+    EXPECT_EQ(ran.code, 5) << command << "\n" << ran.out << ran.err;
+    EXPECT_NE(ran.err.find(part), std::string::npos) << command << "\n" << ran.err;
+    return ran;
+  };
+  const Ran verified = run("cache verify --remove", "1 unsound entry could not be removed");
+  EXPECT_EQ(verified.out.find("(removed)"), std::string::npos) << verified.out;
+  EXPECT_EQ(json("cache verify", 1)["unsound"][0]["removed"], false);
+  const Ran cleared = run("cache clear", "1 removal failed: ");
+  EXPECT_NE(cleared.err.find(entry), std::string::npos) << cleared.err;
+  EXPECT_NE(cleared.out.find("removed 1 entry,"), std::string::npos) << cleared.out;
 }
 
 TEST_F(CacheCommands, WithoutAnyFolderTheRemedyIsSaid) {

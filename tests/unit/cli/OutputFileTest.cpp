@@ -65,16 +65,46 @@ TEST_F(OutputFile, TroubleIsSaidWithThePath) {
   EXPECT_NE(readWhole(folder + "/d", 9).status().text().find("it is a folder"), std::string::npos);
 }
 
-TEST_F(OutputFile, PipesAndDevicesAreWrittenAndNotReplaced) {
+TEST_F(OutputFile, PipesAndDevicesAreRefusedAndNotReplaced) {
   const std::string pipe = folder + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
-  ASSERT_TRUE(writeOutput(pipe, "x"));
+  for (const Status &status : {checkWritable(pipe), writeOutput(pipe, "x")}) // with no reader: opening it would hang
+    EXPECT_NE(status.text().find(pipe + ": it is a pipe"), std::string::npos) << status.text();
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
-  char byte = 0;
-  EXPECT_EQ(::read(reader, &byte, 1), 1);
-  EXPECT_EQ(byte, 'x');
-  ::close(reader);
+  EXPECT_NE(writeOutput("/dev/full", "x").text().find("it is a device"), std::string::npos);
+  EXPECT_TRUE(checkWritable("/dev/null"));
+  EXPECT_TRUE(writeOutput("/dev/null", "x"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(OutputFile, WhatCannotBeWrittenIsKnownBefore) {
+  const std::pair<std::string, const char *> cases[] = {{"", "is empty"},
+                                                        {folder, "names a folder"},
+                                                        {folder + "/.", "names a folder"},
+                                                        {folder + "/no/", "names a folder"},
+                                                        {folder + "/no/a", "make the folder first"},
+                                                        {"/proc/a", "cannot write /proc/a"}};
+  for (const auto &[path, part] : cases)
+    EXPECT_NE(checkWritable(path).text().find(part), std::string::npos) << path << ": " << checkWritable(path).text();
+  EXPECT_EQ(checkWritable("").code(), Code::InvalidArgument);
+  EXPECT_EQ(checkWritable(folder).code(), Code::File);
+  EXPECT_TRUE(checkWritable(folder + "/a"));
+  EXPECT_TRUE(checkWritable("a-name-without-folder"));
+  EXPECT_EQ(fileCount(), 0u) << "asking leaves nothing";
+  EXPECT_FALSE(std::filesystem::exists("a-name-without-folder"));
+}
+
+TEST_F(OutputFile, AReplacedFileKeepsItsModeAndItsLinks) {
+  const std::string path = folder + "/a", link = folder + "/link";
+  ASSERT_TRUE(writeOutput(path, "old"));
+  ASSERT_EQ(::symlink("a", link.c_str()), 0);
+  for (const mode_t mode : {0600u, 0640u, 0755u}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    ASSERT_TRUE(writeOutput(link, "new"));
+    EXPECT_EQ(modeOf(path), mode);
+    EXPECT_EQ(*readWhole(path, 9), "new");
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+  }
 }
 
 TEST_F(OutputFile, CreateRefusesWhatIsThere) {

@@ -151,6 +151,57 @@ TEST_F(Sources, WhyMissSaysWhatIsWrongWithAnEntry) {
   EXPECT_NE(disk["detail"].get<std::string>().find(entry), std::string::npos);
 }
 
+TEST_F(Sources, WhyMissReadsTheKernelThatABundleHolds) {
+  build("a.tsb", R"([{"head-dim": 64}])");
+  std::string bytes = read("a.tsb");
+  const size_t at = bytes.rfind("\x7f"
+                                "ELF");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 1] ^= 1;
+  write("a.tsb", bytes);
+  runJson(""); // the disk has it, and is not asked
+  for (const char *where : {"--target sm_80", "--device sim:a100"}) {
+    const auto miss = json(std::string(explain) + where + " --bundle @a.tsb")["why_miss"];
+    EXPECT_EQ(miss["answer"], "none") << where;
+    EXPECT_EQ(miss["bundles"]["hit"], false) << where;
+    EXPECT_NE(miss["bundles"]["detail"].get<std::string>().find(path("a.tsb")), std::string::npos) << miss;
+  }
+  expectRefused(std::string(run) + "--bundle @a.tsb", 5, path("a.tsb"));
+}
+
+TEST_F(Sources, WhyMissExplainsARefusalOfThePolicyOnADeviceToo) {
+  build("b.tsb", R"([{"head-dim": 32}])");
+  const std::string rest = " --bundle @b.tsb --policy bundle-only";
+  for (const char *where : {"--target sm_80", "--device sim:a100"}) {
+    const auto miss = json(std::string(explain) + where + rest)["why_miss"];
+    EXPECT_EQ(miss["answer"], "none") << where;
+    EXPECT_NE(miss["bundles"]["nearest"].get<std::string>().find("d=32"), std::string::npos) << miss;
+  }
+  EXPECT_EQ(tessera("explain --head-dim 64 --device sim:a100" + rest).code, 2) << "without the question, a refusal";
+}
+
+TEST_F(Sources, OutputsAreNeverInputsNorEachOther) {
+  ASSERT_EQ(tessera(std::string(run) + "--out @q.npy --lse-out @lse.npy").code, 0);
+  std::filesystem::copy_file(path("q.npy"), path("k.npy"));
+  std::filesystem::copy_file(path("q.npy"), path("v.npy"));
+  std::filesystem::create_symlink("k.npy", path("link.npy"));
+  build("a.tsb", R"([{"head-dim": 64}])");
+  const std::string inputs = "run --device sim:a100 --q @q.npy --k @k.npy --v @v.npy ";
+  const std::string before = read("q.npy");
+  for (const char *output :
+       {"--out @q.npy", "--out @link.npy", "--lse-out @v.npy", "--profile @q.npy", "--bundle @a.tsb --profile @a.tsb"})
+    expectRefused(inputs + output, 2, "would be overwritten");
+  EXPECT_EQ(read("q.npy"), before);
+  expectRefused(inputs + "--out @o.npy --lse-out @o.npy", 2, "are both");
+  expectRefused(inputs + "--out @o.npy --profile @o.npy", 2, "are both to go to");
+  expectRefused(inputs + "--out @no/o.npy", 5, "--out: cannot write");
+  expectRefused(inputs + "--profile @no/p", 5, "--profile: cannot write");
+  EXPECT_EQ(tessera(inputs + "--out @o.safetensors --lse-out @o.safetensors").code, 0) << "two tensors of one file";
+  write("edited.ptx", "x");
+  expectRefused("compile --target sm_80 --replace ptx=@edited.ptx -o @edited.ptx", 2, "would be overwritten");
+  expectRefused("compile --target sm_80 -o @no/k.ptx", 5, "-o: cannot write");
+}
+
 TEST_F(Sources, WhyMissAsksTheBundlesFirst) {
   build("a.tsb", R"([{"head-dim": 64}])");
   build("b.tsb", R"([{"head-dim": 32}])");

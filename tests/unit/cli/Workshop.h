@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <sys/wait.h>
+
 namespace tessera::test {
 
 class Workshop : public testing::Test {
@@ -59,6 +61,14 @@ protected:
     EXPECT_EQ(run.code, code) << arguments << "\n" << run.err;
     EXPECT_NE(run.err.find(part), std::string::npos) << arguments << "\n" << run.err;
     EXPECT_EQ(run.out, "") << arguments;
+  }
+
+  /// What a shell, in this folder, makes of a line in which "tessera" is the program: its exit code, or 128 and the
+  /// signal that ended it. For streams that are closed or full.
+  int shell(const std::string &line) const {
+    const std::string whole = "cd '" + folder + "'; tessera() { '" PROGRAM "' \"$@\"; }; " + line;
+    const int status = std::system(whole.c_str()); // NOLINT(concurrency-mt-unsafe): tests have one thread
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
   std::string folder;

@@ -68,6 +68,15 @@ TEST_F(EngineCache, CacheOnlyNeverCompilesAndSaysWhy) {
   EXPECT_EQ(prepared(engine).source(), Source::Disk);
 }
 
+TEST_F(EngineCache, CacheOnlyWithoutACacheToReadSaysSo) {
+  for (CacheMode mode : {CacheMode::Off, CacheMode::Refresh}) {
+    Status status = fakes::engine(folder, Policy::CacheOnly, mode).prepare({}, {}, fakes::device()).status();
+    EXPECT_EQ(status.code(), Code::NotFound);
+    EXPECT_NE(status.message().find(fmt::format("its mode is {}", name(mode))), std::string::npos) << status.text();
+  }
+  EXPECT_EQ(fakes::compiler().compiles, 0);
+}
+
 TEST_F(EngineCache, ModesReadAndWriteAsTheySay) {
   prepared(fakes::engine(folder + "/ro", Policy::Jit, CacheMode::ReadOnly));
   EXPECT_FALSE(fs::exists(folder + "/ro"));
