@@ -64,11 +64,11 @@ Result<ExitCode> compile(CompileFlags &flags, const CommonFlags &common) {
     request.overrideStage = flags.replace.substr(0, equals);
     request.overrideFile = flags.replace.substr(equals + 1);
   }
-  if (flags.output != "-")
-    if (Status status = checkOutputFile("-o", flags.output, {request.overrideFile}); !status)
-      return status;
   if (!flags.kernel.stages.empty())
     if (Status status = makeFolder(flags.kernel.stages); !status)
+      return status;
+  if (flags.output != "-")
+    if (Status status = checkOutputFile("-o", flags.output, {request.overrideFile}); !status)
       return status;
   const Result<std::shared_ptr<const CompilerLibrary>> compiler = CompilerLibrary::open();
   if (!compiler)

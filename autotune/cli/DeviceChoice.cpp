@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 namespace tessera::cli {
 
 Result<Device> openDevice(const std::string &name, bool quiet) {

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace tessera::cli {
 

@@ -19,8 +19,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 namespace tessera::cli {
 namespace {
 
@@ -212,6 +210,9 @@ std::string fileOf(const std::string &argument) {
 
 /// No output may be an input or, but for tensors of one .safetensors file, another output.
 Status checkOutputs(const RunFlags &flags) {
+  if (!flags.kernel.stages.empty()) // an output may lie in it
+    if (Status status = makeFolder(flags.kernel.stages); !status)
+      return status;
   std::vector<std::string> taken{fileOf(flags.inputs.q), fileOf(flags.inputs.k), fileOf(flags.inputs.v),
                                  flags.sources.publicKey};
   taken.insert(taken.end(), flags.sources.bundles.begin(), flags.sources.bundles.end());

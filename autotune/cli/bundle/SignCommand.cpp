@@ -19,12 +19,12 @@ Result<ExitCode> sign(const SignFlags &flags, const CommonFlags &common) {
   const Result<PrivateKey> key = readPrivateKey(flags.key);
   if (!key)
     return key.status();
-  const std::string &output = flags.output.empty() ? flags.file : flags.output;
-  if (Status status = checkOutput(output, {flags.key}); !status)
-    return status;
   const Result<BundlePointer> bundle = Bundle::open(flags.file);
   if (!bundle)
     return bundle.status();
+  const std::string &output = flags.output.empty() ? flags.file : flags.output;
+  if (Status status = checkOutput(output, {flags.key}); !status)
+    return status;
   return writeBundle(signBundle(**bundle, *key), output, common);
 }
 

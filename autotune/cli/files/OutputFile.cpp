@@ -36,13 +36,13 @@ std::string folderOf(const std::string &path) {
   return folder.empty() ? "." : folder;
 }
 
-/// Where a path leads; itself where it is no link, or one to nowhere.
+/// Where a path leads: itself where it is no link; empty for a link to nowhere.
 std::string target(const std::string &path) {
   std::error_code error;
   if (!std::filesystem::is_symlink(path, error) || error)
     return path;
   const std::string found = std::filesystem::canonical(path, error).string();
-  return error ? path : found;
+  return error ? std::string() : found;
 }
 
 bool isNull(const struct stat &facts) { return S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3); }
@@ -129,6 +129,8 @@ Status checkWritable(const std::string &path) {
                                                         : "device"),
                   "a file appears whole under its name: name a plain file");
   const std::string end = target(path), folder = folderOf(end);
+  if (end.empty())
+    return Status(Code::File, fmt::format("cannot write {}: it is a link to nowhere", path), "name a plain file");
   if (struct stat parent; ::stat(folder.c_str(), &parent) != 0)
     return Status(Code::File, fmt::format("cannot write {}: the folder {}: {}", path, folder, std::strerror(errno)),
                   "make the folder first, or name a file in another");

@@ -16,11 +16,11 @@ namespace tessera::files {
 Status writeFile(const std::string &path, std::span<const std::string_view> parts);
 
 /// Whether writeFile could write there, asked before the work that makes the content. InvalidArgument for an empty
-/// name; File where it is a folder, a pipe or a device other than /dev/null, or where its folder is not there or takes
-/// no file.
+/// name; File where it is a folder, a link to nowhere, a pipe or a device other than /dev/null, or where its folder is
+/// not there or takes no file.
 Status checkWritable(const std::string &path);
 
-/// The same for one part; "-" is stdout.
+/// writeFile of one part; "-" is stdout.
 Status writeOutput(const std::string &path, std::string_view bytes);
 
 /// Makes a file that must not exist yet, with this mode.

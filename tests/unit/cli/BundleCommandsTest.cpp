@@ -83,6 +83,7 @@ TEST_F(BundleCommands, SignaturesAreMadeAndChecked) {
   EXPECT_EQ(read("copy.tsb"), read("ab.tsb"));
   EXPECT_EQ(json("bundle inspect @ab.tsb")["signed_by"].get<std::string>() + "\n", read("k.pub"));
   expectRefused("bundle sign @ab.tsb --key @k.pub", 5, "k.pub");
+  expectRefused("bundle sign @no/x.tsb --key @k", 5, "bundle '" + path("no/x.tsb") + "'");
   expectRefused("bundle sign @ab.tsb --key @k -o @k", 2, "would be overwritten");
   // A build signs as well.
   write("specs.json", R"([{"head-dim": 64}])");

@@ -197,6 +197,7 @@ TEST_F(Sources, OutputsAreNeverInputsNorEachOther) {
   expectRefused(inputs + "--out @no/o.npy", 5, "--out: cannot write");
   expectRefused(inputs + "--profile @no/p", 5, "--profile: cannot write");
   EXPECT_EQ(tessera(inputs + "--out @o.safetensors --lse-out @o.safetensors").code, 0) << "two tensors of one file";
+  EXPECT_EQ(tessera("compile --target sm_80 --stages @s -o @s/k.ptx").code, 0) << "the folder is made first";
   write("edited.ptx", "x");
   expectRefused("compile --target sm_80 --replace ptx=@edited.ptx -o @edited.ptx", 2, "would be overwritten");
   expectRefused("compile --target sm_80 -o @no/k.ptx", 5, "-o: cannot write");
