@@ -64,7 +64,8 @@ Result<FoundImage> ImageSource::get(const AttentionSpec &spec, const Schedule &s
   };
   if (mode == CacheMode::Off || mode == CacheMode::Refresh)
     if (policy == Policy::CacheOnly)
-      return Status(Code::NotFound, fmt::format("the policy cache-only has no disk cache to read: its mode is {}", name(mode)),
+      return Status(Code::NotFound,
+                    fmt::format("the policy cache-only has no disk cache to read: its mode is {}", name(mode)),
                     "let it be rw or ro (--cache, TESSERA_CACHE), or use another policy");
   DiskCache::Lookup lookup = cache_->find(keyText);
   if (lookup.image)
