@@ -61,4 +61,26 @@ TEST(Capture, B6_83_APrepareIsRefusedAndALaunchIsCaptured) {
   EXPECT_NE(graph, nullptr);
 }
 
+TEST(Capture, B6_83_APrepareThatKnowsTheStreamLeavesTheCaptureAlone) {
+  const auto device = Device::open("sim:a100");
+  ASSERT_TRUE(device) << device.status().text();
+  const auto engine = Engine::create();
+  ASSERT_TRUE(engine) << engine.status().text();
+  AttentionSpec spec;
+  spec.headDim = spec.valueDim = 64;
+  const auto stream = Stream::create(device->context());
+  ASSERT_TRUE(stream);
+  const CaptureCalls calls;
+  const ScopedContext current(*device->context());
+  void *graph = nullptr;
+  ASSERT_EQ(calls.begin(stream->handle(), /*global=*/0), 0);
+  PrepareOptions options;
+  options.stream = stream->handle();
+  const auto refused = engine->prepare(spec, {1, 1, 1, 16, 16}, *device, options);
+  EXPECT_EQ(refused.status().code(), Code::Unsupported) << refused.status().text();
+  EXPECT_NE(refused.status().hint().find("before it begins"), std::string::npos) << refused.status().text();
+  EXPECT_EQ(calls.end(stream->handle(), &graph), 0) << "nothing unsafe was called";
+  EXPECT_TRUE(engine->prepare(spec, {1, 1, 1, 16, 16}, *device, options)) << "the capture is over";
+}
+
 } // namespace
