@@ -57,17 +57,20 @@ struct Engine::State {
 };
 
 Result<Engine> Engine::create(EngineOptions options) {
+  std::optional<PublicKey> signer;
+  if (options.bundleKey) {
+    Result<PublicKey> key = PublicKey::parse(*options.bundleKey);
+    if (!key)
+      return key.status();
+    signer = *key;
+  }
   auto state = std::make_shared<State>(std::move(options));
   const auto add = [&](Result<std::shared_ptr<const Bundle>> bundle) -> Status {
     if (!bundle)
       return bundle.status();
-    if (state->options.bundleKey) {
-      Result<PublicKey> key = PublicKey::parse(*state->options.bundleKey);
-      if (!key)
-        return key.status();
-      if (Status status = (*bundle)->verifySignature(*key); !status)
+    if (signer)
+      if (Status status = (*bundle)->verifySignature(*signer); !status)
         return status;
-    }
     state->tuned |= !(*bundle)->index().records.empty();
     state->bundles.push_back(*std::move(bundle));
     return {};

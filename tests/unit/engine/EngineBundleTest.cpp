@@ -107,6 +107,8 @@ TEST_F(EngineBundle, SignaturesAreAskedForWhereAKeyIsGiven) {
   EXPECT_FALSE(Engine::create(options).ok());
   options.bundleKey = "nonsense";
   EXPECT_FALSE(Engine::create(options).ok());
+  options.bundles.clear();
+  EXPECT_FALSE(Engine::create(options).ok()) << "a key that is none is refused before there is a bundle to check";
 }
 
 TEST_F(EngineBundle, B4_74_ShapesChooseAmongTunedSchedules) {
