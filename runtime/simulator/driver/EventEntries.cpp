@@ -120,7 +120,7 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream streamHandle, unsigned 
       if (!(flags & CU_EVENT_RECORD_EXTERNAL)) {
         std::lock_guard lock(event->mutex);
         event->capture = stream.capture;
-        event->tail = stream.tail;
+        event->tail.assign(stream.tail.begin(), stream.tail.end());
         event->recorded = false;
         return CUDA_SUCCESS;
       }
@@ -145,7 +145,9 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent eventHandle, unsigned flags)
       std::lock_guard lock(event->mutex);
       time = event->recorded ? event->time : 0;
       capture = event->capture.lock();
-      tail = event->tail;
+      for (const std::weak_ptr<GraphNode> &node : event->tail)
+        if (std::shared_ptr<GraphNode> live = node.lock())
+          tail.push_back(std::move(live));
     }
     {
       std::lock_guard running(stream.mutex);

@@ -96,8 +96,9 @@ struct Event {
   std::mutex mutex;
   bool recorded = false;
   double time = 0;
-  std::weak_ptr<Capture> capture;               ///< in which it was recorded last
-  std::vector<std::shared_ptr<GraphNode>> tail; ///< what was captured before it
+  std::weak_ptr<Capture> capture; ///< in which it was recorded last
+  /// What was captured before it. The capture's graph owns the nodes, of which one may own this event.
+  std::vector<std::weak_ptr<GraphNode>> tail;
 };
 
 struct LoadedModule {

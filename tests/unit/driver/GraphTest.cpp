@@ -130,6 +130,33 @@ TEST_F(SimulatorGraph, EventsBringOtherStreamsIn) {
   EXPECT_EQ(nodes, 1u);
 }
 
+TEST_F(SimulatorGraph, AnEventMayBeRecordedBehindItsOwnRecordNode) {
+  // The node holds the event, and the event remembers the node: neither may keep the other for ever, which the leak
+  // checker of a sanitizer build would tell.
+  CUstream first = stream(), second = stream();
+  CUdeviceptr memory = allocate(4);
+  CUevent event = nullptr, joined = nullptr;
+  ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventCreate(&joined, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventRecordWithFlags(event, first, CU_EVENT_RECORD_EXTERNAL), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventRecord(event, first), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(second, event, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemsetD8Async(memory, 2, 4, second), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventRecord(joined, second), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(first, joined, 0), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  ASSERT_EQ(cuStreamEndCapture(first, &graph), CUDA_SUCCESS);
+  size_t nodes = 0, roots = 0;
+  EXPECT_EQ(cuGraphGetNodes(graph, nullptr, &nodes), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphGetRootNodes(graph, nullptr, &roots), CUDA_SUCCESS);
+  EXPECT_EQ(nodes, 2u);
+  EXPECT_EQ(roots, 1u) << "the fill is behind the record";
+  EXPECT_EQ(cuGraphDestroy(graph), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventDestroy(joined), CUDA_SUCCESS);
+}
+
 TEST_F(SimulatorGraph, AskingACapturedEventIsRefusedAndInvalidatesTheCapture) {
   for (auto ask : {&cuEventQuery, &cuEventSynchronize}) {
     CUstream handle = stream();
