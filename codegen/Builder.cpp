@@ -64,24 +64,29 @@ Value KernelEmitter::offset(Value pointer, int64_t bytes) {
 }
 
 Value KernelEmitter::parameter(StringRef name) {
-  for (auto [index, parameter] : llvm::enumerate(kernelParameters()))
+  for (auto [index, parameter] : llvm::enumerate(kernelParameters(schedule_)))
     if (parameter.name == name)
       return function_.getArgument(index);
   llvm_unreachable("the emitter names only parameters of its own table");
 }
 
 KernelEmitter::FreshThread::FreshThread(KernelEmitter &emitter) : emitter_(emitter), outer_(emitter.freshTid_) {
-  auto &b = emitter.b_;
-  emitter.freshTid_ = LLVM::InlineAsmOp::create(
-                          b, emitter.i32Type_, ValueRange(), "mov.u32 $0, %tid.x;", "=r", /*has_side_effects=*/true,
-                          /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-                          .getResult(0);
+  emitter.freshTid_ = emitter.readTid();
+}
+
+Value KernelEmitter::readTid() {
+  return LLVM::InlineAsmOp::create(b_, i32Type_, ValueRange(), "mov.u32 $0, %tid.x;", "=r", /*has_side_effects=*/true,
+                                   /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                   ArrayAttr())
+      .getResult(0);
 }
 
 Value KernelEmitter::tid() {
   if (freshTid_)
     return freshTid_;
-  return once("tid", [&] { return intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", i32Type_, {}); });
+  return once("tid", [&] {
+    return schedule_.persistent ? readTid() : intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", i32Type_, {});
+  });
 }
 Value KernelEmitter::lane() {
   Value thread = tid();

@@ -1,4 +1,4 @@
-// The emitter's walk: scalars, structured control flow as blocks, the place of a thread block in the grid.
+// The emitter's walk: scalars, structured control flow as blocks.
 #include "codegen/KernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,16 +8,17 @@
 using namespace mlir;
 namespace tessera::codegen {
 
-ArrayRef<Parameter> kernelParameters() {
+ArrayRef<Parameter> kernelParameters(const Schedule &schedule) {
   static const Parameter parameters[] = {
       {"q", "ptr"},        {"k", "ptr"},       {"v", "ptr"},       {"o", "ptr"},        {"lse", "ptr"},
       {"rescues", "ptr"},  {"q_batch", "i64"}, {"q_head", "i64"},  {"k_batch", "i64"},  {"k_head", "i64"},
       {"v_batch", "i64"},  {"v_head", "i64"},  {"o_batch", "i64"}, {"o_head", "i64"},   {"lse_batch", "i64"},
       {"lse_head", "i64"}, {"q_row", "i32"},   {"k_row", "i32"},   {"v_row", "i32"},    {"o_row", "i32"},
       {"lse_row", "i32"},  {"heads", "i32"},   {"group", "i32"},   {"seqlen_q", "i32"}, {"seqlen_kv", "i32"},
-      {"q_tiles", "i32"},
+      {"q_tiles", "i32"},  {"pairs", "i32"},
   };
-  return parameters;
+  const bool countsPairs = schedule.headGroup > 1 || schedule.persistent;
+  return ArrayRef(parameters).drop_back(countsPairs ? 0 : 1);
 }
 
 KernelEmitter::KernelEmitter(attn::KernelOp kernel, LLVM::LLVMFuncOp function, LLVM::GlobalOp sharedMemory)
@@ -28,11 +29,7 @@ KernelEmitter::KernelEmitter(attn::KernelOp kernel, LLVM::LLVMFuncOp function, L
 
 LogicalResult KernelEmitter::emit() {
   kernel_.walk([&](attn::MaskScoresOp mask) { banded_ |= mask.getBand().has_value(); });
-  entry_ = function_.addEntryBlock(b_);
-  Block *body = b_.createBlock(&function_.getBody(), function_.getBody().end());
-  b_.setInsertionPointToEnd(entry_);
-  LLVM::BrOp::create(b_, ValueRange(), body);
-  b_.setInsertionPointToEnd(body);
+  emitEntry();
   return emitBlock(kernel_.getBody().front());
 }
 
@@ -55,6 +52,11 @@ LogicalResult KernelEmitter::emitOp(Operation &op) {
         StringRef name = o.getKey() ? "seqlen_kv" : "seqlen_q";
         Value length = parameter(name);
         values_[o.getLength()] = {once(name.str(), [&] { return widen(length); })};
+        return success();
+      })
+      .Case<attn::PositionOp>([&](attn::PositionOp o) {
+        Value position = packedRow(narrow(values_[o.getRow()][0])).position;
+        values_[o.getPosition()] = {LLVM::ZExtOp::create(b_, i64Type_, position)};
         return success();
       })
       .Case<attn::CountRescueOp>([&](auto o) { return emitCountRescue(o), success(); })
@@ -90,7 +92,7 @@ LogicalResult KernelEmitter::emitOp(Operation &op) {
           [&](attn::WaitOp o) { return intrinsic("llvm.nvvm.cp.async.wait.group", {i32(o.getPending())}), success(); })
       .Case<attn::BarrierOp>(
           [&](auto) { return intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", {i32(0)}), success(); })
-      .Case<attn::ReturnOp>([&](auto) { return LLVM::ReturnOp::create(b_, ValueRange()), success(); })
+      .Case<attn::ReturnOp>([&](auto) { return emitReturn(), success(); })
       .Case<scf::ForOp>([&](auto) { return emitFor(op); })
       .Case<scf::IfOp>([&](auto) { return emitIf(op); })
       .Case<scf::WhileOp>([&](auto) { return emitWhile(op); })
@@ -212,22 +214,6 @@ LogicalResult KernelEmitter::emitWhile(Operation &op) {
   LLVM::BrOp::create(b_, carried(loop.getYieldOp().getOperands()), before);
   b_.setInsertionPointToEnd(exit);
   return success();
-}
-
-// Block number = ((batch * heads) + head) * tiles + (tiles - 1 - tile): the tiles of a head are neighbours, the last
-// first.
-void KernelEmitter::emitProgramId(attn::ProgramIdOp op) {
-  Value block = intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.x", i32Type_, {});
-  Value tiles = parameter("q_tiles"), heads = parameter("heads");
-  Value pair = LLVM::UDivOp::create(b_, block, tiles);
-  Value tile = sub(sub(tiles, i32(1)), sub(block, mul(pair, tiles)));
-  Value batch = LLVM::UDivOp::create(b_, pair, heads);
-  Value head = sub(pair, mul(batch, heads));
-  Value kvHead = LLVM::UDivOp::create(b_, head, parameter("group"));
-  values_[op.getBatch()] = {widen(batch)};
-  values_[op.getHead()] = {widen(head)};
-  values_[op.getKvHead()] = {widen(kvHead)};
-  values_[op.getRow()] = {mul(widen(tile), i64(schedule_.tileQ))};
 }
 
 void KernelEmitter::emitAny(attn::AnyOp op) {

@@ -31,9 +31,9 @@ struct Parameter {
   llvm::StringRef type;
 };
 
-/// The parameters of every attention kernel of this family. Strides are in elements; lengths and row strides fit 32
-/// bits (N13).
-llvm::ArrayRef<Parameter> kernelParameters();
+/// The parameters of the attention kernels of this family, as the schedule needs them. Strides are in elements; lengths
+/// and row strides fit 32 bits (N13).
+llvm::ArrayRef<Parameter> kernelParameters(const Schedule &schedule);
 
 class KernelEmitter {
 public:
@@ -66,9 +66,24 @@ private:
   /// `build` runs where `condition` holds; the values are its results there, and `otherwise` elsewhere.
   llvm::SmallVector<Value> guarded(Value condition, llvm::ArrayRef<Value> otherwise,
                                    llvm::function_ref<llvm::SmallVector<Value>()> build);
-  void emitProgramId(attn::ProgramIdOp op);
   void emitCountRescue(attn::CountRescueOp op);
   void emitAny(attn::AnyOp op);
+
+  // --- Grid.cpp: which query tiles a block computes, and what their rows are
+  void emitEntry(); ///< up to the first op of the body
+  void emitReturn();
+  Value blockNumber();
+  void emitProgramId(attn::ProgramIdOp op);
+  /// A packed row: its position in the sequence and its head's number within the group, i32 each.
+  struct PackedRow {
+    Value position, member;
+  };
+  PackedRow packedRow(Value row);
+  /// The packed row `rows` further on: one division for all rows of a thread instead of one each.
+  PackedRow advance(const PackedRow &from, unsigned rows);
+  Value exists(const PackedRow &row);
+  /// Elements from the first row of the group's first head to the row, i64.
+  Value elementsTo(const PackedRow &row, llvm::StringRef tensor);
 
   // --- Elementwise.cpp: arith and math on tiles, rows and scalars
   mlir::LogicalResult emitElementwise(mlir::Operation &op,
@@ -141,7 +156,7 @@ private:
   Value shuffleXor(Value f32Value, unsigned lanes);
   Value offset(Value pointer, Value bytes);
   Value offset(Value pointer, int64_t bytes);
-  /// Code that is the same for the whole kernel and must dominate every use: built at the end of the entry block.
+  /// Code that is the same for the whole query tile and must dominate every use: built at the end of `entry_`.
   template <typename Build> Value once(const std::string &key, Build build);
   Value parameter(llvm::StringRef name);
 
@@ -157,6 +172,7 @@ private:
     KernelEmitter &emitter_;
     Value outer_;
   };
+  Value readTid(); ///< an instruction that no pass moves or merges
   Value tid();
   Value lane();
   Value warp();
@@ -186,7 +202,7 @@ private:
   mlir::ImplicitLocOpBuilder b_;
   Schedule schedule_;
   Type f32Type_, i32Type_, i64Type_, i1Type_, sharedPointerType_;
-  mlir::Block *entry_ = nullptr;
+  mlir::Block *entry_ = nullptr; ///< runs once for each query tile, before the body
   ValueMap<Registers> values_;
   ValueMap<Shared> shared_;
   /// By the dot that consumes them, in order.
@@ -195,6 +211,7 @@ private:
   llvm::StringMap<Value> once_;
   bool banded_ = false; ///< some tile is masked by a band
   Value freshTid_;      ///< set inside a FreshThread
+  Value tile_;          ///< of a persistent block: the number of its query tile among those of the launch, i32
 };
 
 template <typename Build> mlir::Value KernelEmitter::once(const std::string &key, Build build) {

@@ -35,13 +35,14 @@ struct ToNvvm : PassWrapper<ToNvvm, OperationPass<ModuleOp>> {
     auto shared = LLVM::GlobalOp::create(builder, kernel.getLoc(), bytes, /*isConstant=*/false, LLVM::Linkage::External,
                                          "shared_memory", Attribute(), /*alignment=*/1024, /*addrSpace=*/3);
     SmallVector<Type> types;
-    for (const Parameter &parameter : kernelParameters())
+    const Schedule schedule = kernel.getSchedule().getSchedule();
+    for (const Parameter &parameter : kernelParameters(schedule))
       types.push_back(parameter.type == "ptr"   ? Type(LLVM::LLVMPointerType::get(context, 1))
                       : parameter.type == "i64" ? Type(builder.getI64Type())
                                                 : Type(builder.getI32Type()));
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types);
     auto function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
-    unsigned threads = 32 * kernel.getSchedule().getSchedule().warps;
+    unsigned threads = 32 * schedule.warps;
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));

@@ -233,8 +233,9 @@ private:
     image.schedule = schedule_;
     image.target = std::string(target_.name);
     image.entry = "attention";
-    for (const codegen::Parameter &parameter : codegen::kernelParameters())
+    for (const codegen::Parameter &parameter : codegen::kernelParameters(schedule_))
       image.parameters.push_back({parameter.name.str(), *parseParameterType(std::string_view(parameter.type))});
+    image.grid = gridRuleOf(schedule_);
     image.tileQ = schedule_.tileQ;
     image.blockThreads = schedule_.warps * 32;
     image.dynamicSharedBytes = uint32_t(schedule_.sharedBytes(spec_));

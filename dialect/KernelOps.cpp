@@ -24,3 +24,35 @@ LogicalResult KernelOp::verify() {
     return emitOpError("kernel_c3: the access width is 2, 4, 8 or 16 bytes, got ") << getAccessBytes();
   return success();
 }
+
+/// The op's `packed`, where it may have one: what deals in query rows.
+static std::optional<bool> packedOf(Operation &op, Block &kernel) {
+  if (auto program = dyn_cast<ProgramIdOp>(op))
+    return program.getPacked();
+  if (auto mask = dyn_cast<MaskScoresOp>(op))
+    return mask.getPacked();
+  if (auto store = dyn_cast<TileStoreOp>(op))
+    return store.getPacked();
+  if (auto load = dyn_cast<TileLoadOp>(op); load && load.getSource() == kernel.getArgument(0))
+    return load.getPacked();
+  if (auto copy = dyn_cast<CopyAsyncOp>(op); copy && copy.getSource() == kernel.getArgument(0))
+    return copy.getPacked();
+  return std::nullopt;
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  bool packs = getSchedule().getSchedule().packHeads;
+  auto result = walk([&](Operation *op) {
+    std::optional<bool> packed = packedOf(*op, getBody().front());
+    bool stray = !packed && op->hasAttr("packed");
+    if ((packed && *packed != packs) || stray || (isa<PositionOp>(op) && !packs)) {
+      op->emitOpError("kernel_c4: ") << (stray ? "keys and values have no packed rows"
+                                         : packs
+                                             ? "the schedule packs heads, and this op does not deal in packed rows"
+                                             : "the schedule does not pack heads, and this op deals in packed rows");
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}

@@ -27,14 +27,15 @@ def Attn_CopyAsyncOp : Attn_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>
   let summary = "starts the copy of rows [row, row + R) of one head to shared memory";
   let description = [{
     Rows at or beyond the sequence become zero. With `whole` the caller promises that there are none, and no row is tested. The copy belongs to
-    the group that the next `attn.commit` closes.
+    the group that the next `attn.commit` closes. With `packed` the rows are packed rows of a group of heads (see `attn.program_id`).
 
     Constraints:
     * `copy_async_c1`: the target is one stage, of the element type of the source and at least as wide.
   }];
-  let arguments = (ins Attn_Global:$source, Index:$batch, Index:$row, Index:$head, Attn_SharedType:$target, UnitAttr:$whole);
+  let arguments = (ins Attn_Global:$source, Index:$batch, Index:$row, Index:$head, Attn_SharedType:$target, UnitAttr:$whole,
+                   UnitAttr:$packed);
   let assemblyFormat = [{
-    $source `[` $batch `,` $row `,` $head `]` `to` $target (`whole` $whole^)? attr-dict `:` type($source) `,` type($target)
+    $source `[` $batch `,` $row `,` $head `]` (`packed` $packed^)? `to` $target (`whole` $whole^)? attr-dict `:` type($source) `,` type($target)
   }];
   let hasVerifier = 1;
 }

@@ -7,25 +7,28 @@ include "dialect/AttnOpBase.td"
 def Attn_TileLoadOp : Attn_Op<"tile_load", [MemoryEffects<[MemRead]>]> {
   let summary = "rows [row, row + R) of one head; rows at or beyond the sequence read as zero";
   let description = [{
+    With `packed` they are packed rows of a group of heads (see `attn.program_id`).
+
     Constraints:
     * `tile_load_c1`: the source has rank 4, and its dim and element type are those of the tile.
   }];
-  let arguments = (ins Attn_Global:$source, Index:$batch, Index:$row, Index:$head);
+  let arguments = (ins Attn_Global:$source, Index:$batch, Index:$row, Index:$head, UnitAttr:$packed);
   let results = (outs Attn_Tile2D:$tile);
-  let assemblyFormat = "$source `[` $batch `,` $row `,` $head `]` attr-dict `:` type($source) `->` type($tile)";
+  let assemblyFormat = "$source `[` $batch `,` $row `,` $head `]` (`packed` $packed^)? attr-dict `:` type($source) `->` type($tile)";
   let hasVerifier = 1;
 }
 
 def Attn_TileStoreOp : Attn_Op<"tile_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes rows [row, row + R) of one head; rows at or beyond the sequence are not written";
   let description = [{
-    A tile of rank 1 is one value per row and goes to a (batch, head, sequence) tensor.
+    A tile of rank 1 is one value per row and goes to a (batch, head, sequence) tensor. With `packed` the rows are packed rows of a group of
+    heads (see `attn.program_id`).
 
     Constraints:
     * `tile_store_c1`: a tile of rank 2 goes to a tensor of rank 4 of its dim, one of rank 1 to a tensor of rank 3; one element type.
   }];
-  let arguments = (ins Attn_Tile:$tile, Attn_Global:$target, Index:$batch, Index:$row, Index:$head);
-  let assemblyFormat = "$tile `,` $target `[` $batch `,` $row `,` $head `]` attr-dict `:` type($tile) `,` type($target)";
+  let arguments = (ins Attn_Tile:$tile, Attn_Global:$target, Index:$batch, Index:$row, Index:$head, UnitAttr:$packed);
+  let assemblyFormat = "$tile `,` $target `[` $batch `,` $row `,` $head `]` (`packed` $packed^)? attr-dict `:` type($tile) `,` type($target)";
   let hasVerifier = 1;
 }
 
@@ -100,14 +103,14 @@ def Attn_CompleteRowsOp : Attn_Op<"complete_rows", [Pure]> {
 def Attn_MaskScoresOp : Attn_Op<"mask_scores", [Pure, AllTypesMatch<["scores", "result"]>]> {
   let summary = "-inf where the key lies outside the band or at or beyond the key length";
   let description = [{
-    Row r of the tile is query row `$row` + r, column c is key `$col` + c.
+    Row r of the tile is query row `$row` + r, or with `packed` the position of packed row `$row` + r; column c is key `$col` + c.
 
     Constraints:
     * `mask_scores_c1`: scores are f32.
   }];
-  let arguments = (ins Attn_Tile2D:$scores, Index:$row, Index:$col, OptionalAttr<Attn_BandAttr>:$band);
+  let arguments = (ins Attn_Tile2D:$scores, Index:$row, Index:$col, OptionalAttr<Attn_BandAttr>:$band, UnitAttr:$packed);
   let results = (outs Attn_Tile2D:$result);
-  let assemblyFormat = "$scores `[` $row `,` $col `]` (`band` `(` $band^ `)`)? attr-dict `:` type($result)";
+  let assemblyFormat = "$scores `[` $row `,` $col `]` (`packed` $packed^)? (`band` `(` $band^ `)`)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

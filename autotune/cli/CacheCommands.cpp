@@ -3,7 +3,7 @@
 #include "autotune/cli/Describe.h"
 #include "autotune/cli/Print.h"
 #include "autotune/cli/SourceFlags.h"
-#include "runtime/cache/DiskCache.h"
+#include "runtime/cache/TuningLog.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -63,6 +63,24 @@ std::string timeText(int64_t seconds) {
   return gmtime_r(&time, &utc) ? fmt::format("{:%Y-%m-%d %H:%M}Z", utc) : fmt::format("{} s", seconds);
 }
 
+/// What the tuning log is, for people; its fault where it cannot be used.
+std::string tuningText(const TuningLog &log) {
+  if (log.fault() == CacheMiss::Absent)
+    return "none";
+  if (log.fault() != CacheMiss::None)
+    return fmt::format("not used, {}: {}", name(log.fault()), log.detail());
+  const RecordLines lines = log.all();
+  return fmt::format("{}, {}{}", counted(lines.records.size(), "record"), byteText(log.bytes()),
+                     lines.damaged.empty() ? "" : fmt::format(", {} damaged", counted(lines.damaged.size(), "line")));
+}
+
+/// Faults of the tuning log, each a text; empty: it is sound, or there is none.
+std::vector<std::string> tuningFaults(const TuningLog &log) {
+  if (log.fault() != CacheMiss::None)
+    return log.fault() == CacheMiss::Absent ? std::vector<std::string>() : std::vector{log.detail()};
+  return log.all().damaged;
+}
+
 Result<ExitCode> stat(const CacheFlags &flags, const CommonFlags &common) {
   const Result<std::shared_ptr<DiskCache>> cache = openCache(flags, CacheMode::ReadOnly);
   if (!cache)
@@ -91,6 +109,11 @@ Result<ExitCode> stat(const CacheFlags &flags, const CommonFlags &common) {
     json["max_bytes"] = (*cache)->maxBytes();
     json["oldest_use"] = time(oldest);
     json["newest_use"] = time(newest);
+    const std::shared_ptr<const TuningLog> tuning = (*cache)->tuningLog();
+    json["tuning_log"] = {{"path", (*cache)->tuningPath()},
+                          {"records", tuning->all().records.size()},
+                          {"bytes", tuning->bytes()},
+                          {"faults", tuningFaults(*tuning)}};
     printJson(json);
     return endOf(Right, failure);
   }
@@ -102,6 +125,7 @@ Result<ExitCode> stat(const CacheFlags &flags, const CommonFlags &common) {
   table.row("size", fmt::format("{} of {}", byteText(bytes), byteText((*cache)->maxBytes())));
   if (oldest)
     table.row("last uses", fmt::format("{} to {}", timeText(*oldest), timeText(*newest)));
+  table.row("tuning log", tuningText(*(*cache)->tuningLog()));
   table.print();
   return endOf(Right, failure);
 }
@@ -171,18 +195,28 @@ Result<ExitCode> verify(const VerifyFlags &flags, const CommonFlags &common) {
                        {"detail", verdict.detail},
                        {"removed", verdict.removed}});
   }
+  const std::vector<std::string> tuning = tuningFaults(*(*cache)->tuningLog());
+  Status mended;
+  if (!tuning.empty() && flags.remove)
+    mended = (*cache)->keepTuning({}); // writes what is sound
   if (common.json)
     printJson({{"directory", (*cache)->directory()},
                {"entries", verdicts.size()},
                {"unsound", unsound},
+               {"tuning_faults", tuning},
                {"removed", flags.remove}});
   else
     show("{} of {} in {} are sound\n", verdicts.size() - unsound.size(), counted(verdicts.size(), "entry", "entries"),
          (*cache)->directory());
+  if (!common.json)
+    for (const std::string &fault : tuning)
+      show("{}: {}{}\n", (*cache)->tuningPath(), fault, flags.remove && mended ? " (removed)" : "");
+  if (!mended)
+    return mended;
   if (left > 0 && failure.empty())
     return Status(Code::File, fmt::format("{} could not be removed", counted(left, "unsound entry", "unsound entries")),
                   "the lines above say why");
-  return endOf(unsound.empty() ? Right : CheckFailed, failure);
+  return endOf(unsound.empty() && tuning.empty() ? Right : CheckFailed, failure);
 }
 
 /// What a trim or a clear took away.
@@ -195,12 +229,13 @@ Result<ExitCode> removed(const DiskCache &cache, const DiskCache::Removed &remov
                {"removed_entries", removed.entries},
                {"removed_bytes", removed.bytes},
                {"removed_leftovers", removed.leftovers},
+               {"removed_tuning_log", removed.tuning},
                {"failed", removed.failed},
                {"bytes", left}});
   else
-    show("removed {}, {}, and {} of processes that ended; {} are left in {}\n",
-         counted(removed.entries, "entry", "entries"), byteText(removed.bytes), counted(removed.leftovers, "leftover"),
-         byteText(left), cache.directory());
+    show("removed {}, {},{} and {} of processes that ended; {} are left in {}\n",
+         counted(removed.entries, "entry", "entries"), byteText(removed.bytes), removed.tuning ? " the tuning log" : "",
+         counted(removed.leftovers, "leftover"), byteText(left), cache.directory());
   return endOf(Right, removed.failure, removed.failed);
 }
 

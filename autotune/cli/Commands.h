@@ -7,13 +7,15 @@
 
 #include <functional>
 #include <span>
+#include <string>
 
 namespace tessera::cli {
 
 /// Flags that every command has.
 struct CommonFlags {
-  bool json = false;  ///< one JSON object on stdout
-  bool quiet = false; ///< nothing on stderr but errors
+  bool json = false;       ///< one JSON object on stdout
+  bool quiet = false;      ///< nothing on stderr but errors
+  std::string commandLine; ///< as a shell would take it, for reports
 };
 
 using Command = std::function<Result<ExitCode>(const CommonFlags &)>;
@@ -34,6 +36,9 @@ Command declareRun(CLI::App &app);
 Command declareCompile(CLI::App &app);
 Command declareExplain(CLI::App &app);
 Command declareDevices(CLI::App &app);
+Command declareTune(CLI::App &app);
+/// Serves the processes of `tessera tune`; hidden.
+Command declareWorker(CLI::App &app);
 CommandGroup cacheCommands();
 CommandGroup bundleCommands();
 

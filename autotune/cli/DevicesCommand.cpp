@@ -3,7 +3,7 @@
 #include "autotune/cli/Describe.h"
 #include "autotune/cli/DeviceChoice.h"
 #include "autotune/cli/Print.h"
-#include "autotune/cli/SimulatorControl.h"
+#include "autotune/measure/SimulatorControl.h"
 
 #include <fmt/format.h>
 
@@ -40,7 +40,7 @@ Result<std::vector<std::string>> simulatedProfiles() {
   const Result<Device> device = Device::open(kDefaultSimulated);
   if (!device)
     return device.status();
-  const Result<std::optional<SimulatorControl>> simulator = SimulatorControl::of(*device);
+  const Result<std::optional<tune::SimulatorControl>> simulator = tune::SimulatorControl::of(*device);
   if (!simulator)
     return simulator.status();
   return *simulator ? (*simulator)->profiles() : std::vector<std::string>();

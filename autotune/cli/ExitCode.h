@@ -12,7 +12,8 @@ enum ExitCode : int {
   Unsupported = 3, ///< a valid request that Tessera cannot serve
   NoDevice = 4,
   FileTrouble = 5,
-  Failure = 6, ///< the driver or the compiler refused, or a defect of Tessera
+  Failure = 6,       ///< the driver or the compiler refused, or a defect of Tessera
+  Interrupted = 130, ///< by Ctrl-C; what was found until then is kept
 };
 
 inline ExitCode exitCodeOf(Code code) {

@@ -25,6 +25,7 @@ void explainJson(const ResolvedProblem &problem, const Explanation &why, const s
   report["target"] = why.target;
   report["schedule"] = why.schedule.text();
   report["schedule_reason"] = why.reason;
+  report["provenance"] = why.provenance;
   report["rejected"] = why.rejected;
   report["shared_bytes"] = why.sharedBytes;
   report["shared_limit"] = why.sharedLimit;
@@ -76,6 +77,7 @@ Result<Explanation> explainTarget(BundleList bundles, const ResolvedProblem &pro
     return !schedule ? schedule.status() : compiled.status();
   Explanation why = explain(problem.spec, *compiled, *schedule);
   why.reason = choice.scheduleReason;
+  why.provenance = choice.match ? name(*choice.match) : "bundle";
   return why;
 }
 

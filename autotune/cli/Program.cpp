@@ -24,6 +24,7 @@ constexpr const char *kFooter = R"(Examples:
   tessera run --q q.npy --k k.npy --v v.npy --out o.npy        the same on your own tensors (batch, sequence, head, dim)
   tessera explain --head-dim 256 --target sm_86                which schedule is chosen there, and why
   tessera compile --target sm_80 --emit ptx                    the kernel's PTX on stdout
+  tessera tune --head-dim 64 --seqlen 512,8192 --budget 2m     the best schedules for this GPU, kept for every program
   tessera bundle build --specs s.json --targets sm_80 -o a.tsb kernels compiled ahead, in one file to ship
   tessera run --bundle a.tsb --policy bundle-only              run from it, compiling nothing
   tessera cache stat                                           what compiled kernels are kept on this machine
@@ -91,6 +92,17 @@ std::string indented(const std::string &text) {
   return result;
 }
 
+/// A word for a shell.
+std::string quoted(const std::string &word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos)
+    return word;
+  std::string text = "'";
+  for (const char character : word)
+    text += character == '\'' ? "'\\''" : std::string(1, character);
+  return text + "'";
+}
+
 int runChosen(const CLI::App &program, const CommonFlags &common,
               const std::vector<std::pair<const CLI::App *, Command>> &commands) {
   const CLI::App &app = chosen(program);
@@ -106,7 +118,7 @@ int runChosen(const CLI::App &program, const CommonFlags &common,
   return exitCodeOf(code.status().code());
 }
 
-/// The whole command line: four commands, and two groups of them.
+/// The whole command line: single commands, and two groups of them.
 class CommandLine {
 public:
   CommandLine() : program("Tessera: an attention compiler") {
@@ -118,12 +130,17 @@ public:
     declare(program, {"run", "run an attention on a GPU or the simulator, and check it", declareRun});
     declare(program, {"compile", "compile a kernel, or show any stage of it", declareCompile});
     declare(program, {"explain", "which schedule is chosen, and why; why a kernel was not found", declareExplain});
+    declare(program, {"tune", "find the fastest schedules for a GPU, and keep them", declareTune});
     declare(program, {"devices", "GPUs of this machine and simulated ones", declareDevices});
+    declare(program, {"worker", "serves `tessera tune`", declareWorker});
     declare(bundleCommands());
     declare(cacheCommands());
   }
 
   int run(int argc, const char *const *argv) {
+    common.commandLine = "tessera";
+    for (int i = 1; i < argc; ++i)
+      common.commandLine += " " + quoted(argv[i]);
     try {
       program.parse(argc, argv);
     } catch (const CLI::Success &wanted) { // --help, --version

@@ -9,12 +9,12 @@
 #include "autotune/cli/OutputCheck.h"
 #include "autotune/cli/Print.h"
 #include "autotune/cli/Progress.h"
-#include "autotune/cli/SimulatorControl.h"
 #include "autotune/cli/SimulatorFlags.h"
 #include "autotune/cli/SourceFlags.h"
 #include "autotune/cli/files/OutputFile.h"
 #include "autotune/cli/files/TensorFile.h"
 #include "autotune/cli/profile/Writers.h"
+#include "autotune/measure/SimulatorControl.h"
 #include "autotune/reference/Compare.h"
 
 #include <fmt/format.h>
@@ -152,7 +152,7 @@ void runTable(const RunFlags &flags, const RunResult &run) {
 
 /// What the user asked of the simulator; the program prints what it finds itself.
 Status configureSimulator(const RunFlags &flags, const Device &device,
-                          const std::optional<SimulatorControl> &simulator) {
+                          const std::optional<tune::SimulatorControl> &simulator) {
   if (simulator) {
     nlohmann::json options = flags.simulator.options();
     options["counters"] = true;
@@ -180,7 +180,7 @@ void printFindings(const Json &findings) {
 }
 
 /// What the simulator saw of the launch, and the profile file. Counters are there even where the launch failed.
-Status takeReport(const RunFlags &flags, const SimulatorControl &simulator, RunResult &run) {
+Status takeReport(const RunFlags &flags, const tune::SimulatorControl &simulator, RunResult &run) {
   run.findings = simulator.report().value("findings", Json::array());
   run.counters = simulator.counters();
   if (run.counters->empty()) // no launch
@@ -261,7 +261,7 @@ Result<ExitCode> run(RunFlags &flags, const CommonFlags &common) {
   if (!device)
     return device.status();
   result.simulated = device->simulated();
-  const Result<std::optional<SimulatorControl>> simulator = SimulatorControl::of(*device);
+  const Result<std::optional<tune::SimulatorControl>> simulator = tune::SimulatorControl::of(*device);
   if (!simulator)
     return simulator.status();
   if (Status status = configureSimulator(flags, *device, *simulator); !status)

@@ -69,16 +69,32 @@ void KernelEmitter::emitCopyAsync(attn::CopyAsyncOp op) {
                         [&] { return LLVM::URemOp::create(b_, thread, i32(abreast)).getResult(); });
   Value rowStride = parameter((name + "_row").str());
   Value threadBytes = once("copy.global/" + name.str(), [&] {
+    if (op.getPacked())
+      return widen(shl(ownChunk, 4));
     Value row = LLVM::MulOp::create(b_, widen(ownRow), widen(rowStride));
     return add(mul(row, i64(bytes)), widen(shl(ownChunk, 4)));
   });
   Value head = add(mul(values_[op.getBatch()][0], parameter((name + "_batch").str())),
                    mul(values_[op.getHead()][0], parameter((name + "_head").str())));
   Value row = values_[op.getRow()][0];
-  Value start = add(mul(head, i64(bytes)), mul(row, mul(widen(rowStride), i64(bytes))));
+  Value start = mul(head, i64(bytes));
+  if (!op.getPacked())
+    start = add(start, mul(row, mul(widen(rowStride), i64(bytes))));
   Value global = offset(offset(parameter(name), threadBytes), start);
   StringRef lengthName = argument == 0 ? "seqlen_q" : "seqlen_kv";
   Value length = widen(parameter(lengthName));
+
+  // Neighbouring packed rows lie in different heads: each pass has a source of its own (that of column 0) and a row
+  // that exists or not.
+  SmallVector<std::pair<Value, Value>> packed;
+  if (op.getPacked()) {
+    PackedRow at = packedRow(add(narrow(row), ownRow));
+    for (unsigned pass = 0; pass < passes; ++pass) {
+      if (pass)
+        at = advance(at, rowsAtOnce);
+      packed.push_back({offset(global, mul(elementsTo(at, name), i64(bytes))), exists(at)});
+    }
+  }
 
   // f(row) repeats every 8 rows: while a pass steps by a multiple of 8 rows one address serves all passes.
   bool oneAddress = rowsAtOnce % 8 == 0;
@@ -100,13 +116,16 @@ void KernelEmitter::emitCopyAsync(attn::CopyAsyncOp op) {
       // One multiply-add each: the row stride fits 32 bits. From the row before where a band needs the uniform
       // registers that hold the multiples of the stride.
       Value first = offset(global, int64_t(column) * 16);
-      Value source = step == 0 ? first
-                     : banded_ ? offset(before, mul(widen(rowStride), i64(int64_t(rowsAtOnce) * bytes)))
-                               : offset(first, mul(widen(rowStride), i64(int64_t(step) * bytes)));
+      Value source = op.getPacked() ? offset(packed[pass].first, int64_t(column) * 16)
+                     : step == 0    ? first
+                     : banded_      ? offset(before, mul(widen(rowStride), i64(int64_t(rowsAtOnce) * bytes)))
+                                    : offset(first, mul(widen(rowStride), i64(int64_t(step) * bytes)));
       before = source;
 
       Value exists;
-      if (!op.getWhole())
+      if (op.getPacked())
+        exists = packed[pass].second;
+      else if (!op.getWhole())
         exists = compare(LLVM::ICmpPredicate::ult, add(row, widen(add(ownRow, i32(step)))), length);
       if (padded) {
         Value inside = compare(LLVM::ICmpPredicate::ult, chunk, i32(present));

@@ -13,6 +13,8 @@
 //
 // Loops run from the last tile to the first, so only the first copies can meet rows beyond the sequence: those in the
 // loop need no test.
+//
+// Where blocks are persistent, what comes after the body is the body again: it ends with a barrier.
 #include "codegen/Passes.h"
 #include "dialect/AttnDialect.h"
 #include "runtime/spec/SharedLayout.h"
@@ -61,6 +63,14 @@ public:
       if (failed(pipelineLoop(loop)))
         return failure();
     replaceQuery(query, queryBuffer, loops);
+    if (schedule_.persistent) {
+      // The next query tile's copies write where this one's threads may still read, and, behind a loop of one stage
+      // that no tile went through, where its copies still arrive.
+      b_.setInsertionPoint(&kernel_.getBody().front().back());
+      if (schedule_.stages == 1)
+        attn::WaitOp::create(b_, 0);
+      attn::BarrierOp::create(b_);
+    }
     return success();
   }
 
@@ -87,7 +97,8 @@ private:
   }
 
   void startCopy(attn::TileLoadOp load, Value row, Value tile, bool whole) {
-    attn::CopyAsyncOp::create(b_, load.getSource(), load.getBatch(), row, load.getHead(), tile, whole);
+    attn::CopyAsyncOp::create(b_, load.getSource(), load.getBatch(), row, load.getHead(), tile, whole,
+                              load.getPacked());
   }
 
   /// The tile's first row in the iteration with induction value `iteration`.

@@ -96,8 +96,15 @@ void KernelEmitter::emitMaskScores(attn::MaskScoresOp op) {
     return sub(narrow(offset), firstColumn);
   };
   Value lastKey = relative(sub(keys, i64(1))), lastOfBand, firstOfBand;
+  PackedRow packed;
   if (band) {
-    Value diagonal = add(values_[op.getRow()][0], widen(add(mul(warp(), i32(fragment.rowBlocks * 16)), laneRow())));
+    Value own = add(mul(warp(), i32(fragment.rowBlocks * 16)), laneRow()), diagonal;
+    if (op.getPacked()) {
+      packed = packedRow(add(narrow(values_[op.getRow()][0]), own));
+      diagonal = LLVM::ZExtOp::create(b_, i64Type_, packed.position);
+    } else {
+      diagonal = add(values_[op.getRow()][0], widen(own));
+    }
     if (band->getAlign() == attn::BandAlign::BottomRight)
       diagonal = add(diagonal, sub(keys, queries));
     if (band->getRight())
@@ -108,9 +115,14 @@ void KernelEmitter::emitMaskScores(attn::MaskScoresOp op) {
   Value hidden = f32(-std::numeric_limits<float>::infinity());
 
   Registers out(scores.size());
+  PackedRow at = packed;
   for (unsigned rb = 0; rb < fragment.rowBlocks; ++rb)
     for (unsigned half = 0; half < 2; ++half) {
-      Value row = i32(rb * 16 + half * 8);
+      Value row = i32(rb * 16 + half * 8); // positions from the lane's first
+      if (band && op.getPacked() && rb + half > 0) {
+        at = advance(at, 8);
+        row = sub(at.position, packed.position);
+      }
       Value last = lastOfBand ? LLVM::SMinOp::create(b_, lastKey, add(lastOfBand, row)).getResult() : lastKey;
       Value first = firstOfBand ? add(firstOfBand, row) : Value();
       for (unsigned cb = 0; cb < fragment.columnBlocks; ++cb)

@@ -26,12 +26,19 @@ void KernelEmitter::storeRows(attn::TileStoreOp op) {
   Value head =
       add(mul(values_[op.getBatch()][0], parameter("lse_batch")), mul(values_[op.getHead()][0], parameter("lse_head")));
   Value own = add(mul(warp(), i32(fragment.rowBlocks * 16)), laneRow());
+  PackedRow packed;
+  if (op.getPacked())
+    packed = packedRow(add(narrow(row), own));
   Value first = compare(LLVM::ICmpPredicate::eq, lanePair(), i32(0));
   for (unsigned rb = 0; rb < fragment.rowBlocks; ++rb)
     for (unsigned half = 0; half < 2; ++half) {
       Value at = add(own, i32(rb * 16 + half * 8));
-      guarded(andI(first, rowExists(row, at)), {}, [&]() -> SmallVector<Value> {
-        Value element = add(head, mul(add(row, widen(at)), widen(parameter("lse_row"))));
+      if (op.getPacked() && rb + half > 0)
+        packed = advance(packed, 8);
+      Value there = op.getPacked() ? exists(packed) : rowExists(row, at);
+      guarded(andI(first, there), {}, [&]() -> SmallVector<Value> {
+        Value element = add(head, op.getPacked() ? elementsTo(packed, "lse")
+                                                 : mul(add(row, widen(at)), widen(parameter("lse_row"))));
         LLVM::StoreOp::create(b_, registerOf(op.getTile(), Fragment::row(rb, half)),
                               offset(parameter("lse"), mul(element, i64(4))));
         return {};
@@ -64,6 +71,9 @@ void KernelEmitter::storeTile(attn::TileStoreOp op) {
   Value writeByte = wide ? shl(andI(q, i32(1)), 3) : shl(q, 2);
   Value readRow = shr(lane(), 3), readChunk = andI(lane(), i32(7));
 
+  PackedRow firstPacked;
+  if (op.getPacked())
+    firstPacked = packedRow(add(narrow(row), add(warpRow, readRow)));
   for (unsigned panel = 0; panel < fragment.columnBlocks; panel += panelBlocks) {
     unsigned blocks = std::min(panelBlocks, fragment.columnBlocks - panel);
     intrinsic("llvm.nvvm.bar.warp.sync", {i32(-1)});
@@ -86,15 +96,19 @@ void KernelEmitter::storeTile(attn::TileStoreOp op) {
     }
     intrinsic("llvm.nvvm.bar.warp.sync", {i32(-1)});
     unsigned chunks = blocks * blockBytes / 16;
+    PackedRow packed = firstPacked;
     for (unsigned r = 0; r < warpRows; r += 4) {
       Value own = add(readRow, i32(r));
       Value swizzle = wide ? shl(andI(own, i32(3)), 1) : andI(own, i32(7));
       Value at = add(shl(own, 7), shl(xorI(readChunk, swizzle), 4));
-      Value exists = rowExists(row, add(warpRow, own));
+      if (op.getPacked() && r > 0)
+        packed = advance(packed, 4);
+      Value there = op.getPacked() ? exists(packed) : rowExists(row, add(warpRow, own));
       if (chunks < 8)
-        exists = andI(exists, compare(LLVM::ICmpPredicate::ult, readChunk, i32(chunks)));
-      guarded(exists, {}, [&]() -> SmallVector<Value> {
-        Value place = add(head, mul(add(row, widen(add(warpRow, own))), widen(parameter("o_row"))));
+        there = andI(there, compare(LLVM::ICmpPredicate::ult, readChunk, i32(chunks)));
+      guarded(there, {}, [&]() -> SmallVector<Value> {
+        Value place = add(head, op.getPacked() ? elementsTo(packed, "o")
+                                               : mul(add(row, widen(add(warpRow, own))), widen(parameter("o_row"))));
         Value target =
             offset(parameter("o"), add(mul(place, i64(bytes)), widen(add(shl(readChunk, 4), i32(panel * blockBytes)))));
         Type part = access == 2 ? b_.getIntegerType(16) : i32Type_;

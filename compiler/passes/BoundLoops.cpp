@@ -34,7 +34,7 @@ class RangeBuilder {
 public:
   explicit RangeBuilder(TileBuilder &b, Location loc) : b(b), loc(loc) {}
 
-  TileRange build(Value row, int64_t tileQ, int64_t tileKv, BandAttr band);
+  TileRange build(MaskScoresOp mask);
 
 private:
   Value max(Value a, Value c) { return arith::MaxSIOp::create(b, loc, a, c); }
@@ -43,12 +43,16 @@ private:
   Value ceilTile(Value keys, int64_t tile) { return floorTile(b.add(keys, b.index(tile - 1)), tile); }
   Value plus(Value a, int64_t n) { return n == 0 ? a : b.add(a, b.index(n)); }
   Value minus(Value a, int64_t n) { return n == 0 ? a : b.sub(a, b.index(n)); }
+  Value position(Value row) { return PositionOp::create(b, loc, row); }
 
   TileBuilder &b;
   Location loc;
 };
 
-TileRange RangeBuilder::build(Value row, int64_t tileQ, int64_t tileKv, BandAttr band) {
+TileRange RangeBuilder::build(MaskScoresOp mask) {
+  auto tile = cast<RankedTensorType>(mask.getType());
+  int64_t tileQ = tile.getDimSize(0), tileKv = tile.getDimSize(1);
+  BandAttr band = mask.getBandAttr();
   Value keys = LengthOp::create(b, loc, /*key=*/true);
   TileRange range{};
   if (!band) {
@@ -60,7 +64,11 @@ TileRange RangeBuilder::build(Value row, int64_t tileQ, int64_t tileKv, BandAttr
   Value queries = LengthOp::create(b, loc, /*key=*/false);
   Value zero = b.index(0);
   // Key columns of the diagonal: in the first row, after the last row of the tile, after its last row in the sequence.
-  Value first = row, tileEnd = plus(row, tileQ), end = min(tileEnd, queries);
+  // Packed rows share positions, and those of a tile's rows are neighbours too.
+  Value row = mask.getRow();
+  Value first = mask.getPacked() ? position(row) : row;
+  Value tileEnd = mask.getPacked() ? plus(position(plus(row, tileQ - 1)), 1) : plus(row, tileQ);
+  Value end = min(tileEnd, queries);
   if (band.getAlign() == BandAlign::BottomRight) {
     Value offset = b.sub(keys, queries);
     first = b.add(first, offset);
@@ -153,10 +161,8 @@ struct BoundLoops : tessera::attn::impl::AttnBoundLoopsBase<BoundLoops> {
       // The loops of one kernel share row, tile and band, and so the range.
       if (!range || mask.getRow() != model.getRow() || mask.getType() != model.getType() ||
           mask.getBandAttr() != model.getBandAttr()) {
-        auto tile = cast<RankedTensorType>(mask.getType());
         b.setInsertionPoint(loop);
-        range = RangeBuilder(b, loop.getLoc())
-                    .build(mask.getRow(), tile.getDimSize(0), tile.getDimSize(1), mask.getBandAttr());
+        range = RangeBuilder(b, loop.getLoc()).build(mask);
         model = mask;
       }
       Value oldBound = loop.getUpperBound();

@@ -28,6 +28,9 @@ def AttnTile : Pass<"attn-tile", "::mlir::ModuleOp"> {
 
     Rows that see no key have max = -inf; the exponents use max(max, lowest finite f32), under which all their weights are 0.
 
+    Where the schedule packs heads, what deals in query rows is `packed`: a tile's rows are the query heads of a group at one position after the
+    other, and the kernel works on a group as if it were one head of so many times the length.
+
     Before:
     ```mlir
     func.func @attention(%q, %k, %v) -> (tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>) {
@@ -106,7 +109,8 @@ def AttnBoundLoops : Pass<"attn-bound-loops", "::tessera::attn::KernelOp"> {
     edge tiles or in the tile after them: attn-relax-rescale counts on it. Leaving a tile out is right because scores of -inf add nothing to
     what a loop of a softmax carries.
 
-    All arithmetic is on 64-bit indices; bounds beyond 2^32 are clamped, so nothing overflows.
+    All arithmetic is on 64-bit indices; bounds beyond 2^32 are clamped, so nothing overflows. Of packed rows the band sees the positions: the
+    tile reaches from `attn.position` of its first row to that of its last.
 
     Before:
     ```mlir

@@ -75,21 +75,22 @@ KernelBuilder::KernelBuilder(AttentionOp attention, KernelOp kernel, ValueRange 
   keyType = RankedTensorType::get({tileKv, dim}, query.getElementType());
   valueType = RankedTensorType::get({tileKv, valueDim}, query.getElementType());
 
-  program = ProgramIdOp::create(b, loc);
+  program = ProgramIdOp::create(b, loc, schedule.packHeads);
   Value keys = LengthOp::create(b, loc, /*key=*/true);
   Value padded = b.add(keys, b.index(tileKv - 1));
   tiles = arith::DivUIOp::create(b, loc, padded, b.index(tileKv));
   this->query = TileLoadOp::create(b, loc, RankedTensorType::get({tileQ, dim}, query.getElementType()), tensors[0],
-                                   program.getBatch(), program.getRow(), program.getHead());
+                                   program.getBatch(), program.getRow(), program.getHead(), schedule.packHeads);
 }
 
 Value KernelBuilder::scores(Value column) {
-  Value key = TileLoadOp::create(b, loc, keyType, tensors[1], program.getBatch(), column, program.getKvHead());
+  Value key = TileLoadOp::create(b, loc, keyType, tensors[1], program.getBatch(), column, program.getKvHead(),
+                                 /*packed=*/false);
   Value x = DotOp::create(b, loc, query, key, b.splat(scoresType, 0), /*transposed=*/true, attention.getPrecise());
   x = b.scale(x, scale.factor);
   if (scale.tanh)
     x = math::TanhOp::create(b, loc, x);
-  return MaskScoresOp::create(b, loc, x, program.getRow(), column, attention.getBandAttr());
+  return MaskScoresOp::create(b, loc, x, program.getRow(), column, attention.getBandAttr(), schedule.packHeads);
 }
 
 Value KernelBuilder::probabilities(Value column, Value reference) {
@@ -121,7 +122,8 @@ void KernelBuilder::build() {
     Value p = probabilities(column, reference);
     if (!valueType.getElementType().isF32())
       p = arith::TruncFOp::create(b, loc, scoresType.clone(valueType.getElementType()), p);
-    Value value = TileLoadOp::create(b, loc, valueType, tensors[2], program.getBatch(), column, program.getKvHead());
+    Value value = TileLoadOp::create(b, loc, valueType, tensors[2], program.getBatch(), column, program.getKvHead(),
+                                     /*packed=*/false);
     return DotOp::create(b, loc, p, value, accumulator, /*transposed=*/false, attention.getPrecise());
   });
 
@@ -133,10 +135,12 @@ void KernelBuilder::build() {
   Type outputElement = cast<ShapedType>(attention.getOutput().getType()).getElementType();
   if (!outputElement.isF32())
     output = arith::TruncFOp::create(b, loc, accumulatorType.clone(outputElement), output);
-  TileStoreOp::create(b, loc, output, tensors[3], program.getBatch(), program.getRow(), program.getHead());
+  TileStoreOp::create(b, loc, output, tensors[3], program.getBatch(), program.getRow(), program.getHead(),
+                      schedule.packHeads);
   if (attention.getLse()) {
     Value lse = b.add(b.scale(max, scale.weight), math::LogOp::create(b, loc, sum));
-    TileStoreOp::create(b, loc, lse, tensors[4], program.getBatch(), program.getRow(), program.getHead());
+    TileStoreOp::create(b, loc, lse, tensors[4], program.getBatch(), program.getRow(), program.getHead(),
+                        schedule.packHeads);
   }
   ReturnOp::create(b, loc);
 }

@@ -13,8 +13,12 @@ namespace {
 bool isHex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
 
 std::optional<CacheFileKind> kindOf(std::string_view name) {
-  if (name == "clean.lock")
+  if (name == "clean.lock" || name == "tuning.lock")
     return CacheFileKind::Lock;
+  if (name == "tuning.jsonl")
+    return CacheFileKind::Tuning;
+  if (name.starts_with("tuning.") && name.ends_with(".tmp"))
+    return CacheFileKind::Temporary;
   if (name.size() < 64 || !isHex(name.substr(0, 64)))
     return std::nullopt;
   const std::string_view rest = name.substr(64);

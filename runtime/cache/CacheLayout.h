@@ -9,7 +9,7 @@
 
 namespace tessera::detail {
 
-enum class CacheFileKind : uint8_t { Entry, Note, Temporary, Lock };
+enum class CacheFileKind : uint8_t { Entry, Note, Tuning, Temporary, Lock };
 
 struct CacheFile {
   std::string path;
@@ -30,6 +30,8 @@ struct CacheLayout {
   std::string lock(const std::string &hash) const { return folderOf(hash) + "/" + hash + ".lock"; }
   std::string notes() const { return version() + "/notes"; }
   std::string note(const std::string &hash) const { return notes() + "/" + hash + std::string(noteSuffix); }
+  std::string tuning() const { return version() + "/tuning.jsonl"; }
+  std::string tuningLock() const { return version() + "/tuning.lock"; }
   std::string cleanerLock() const { return version() + "/clean.lock"; }
 };
 

@@ -5,6 +5,7 @@
 //                         /<64 hex>.lock                KeyLock, there only while it is held
 //                         /<64 hex>.<pid>-<random>.tmp  an entry that is being written
 //   <directory>/v1/notes/<64 hex>.note                  a note of the engine
+//   <directory>/v1/tuning.jsonl                         what was found best by tuning, see TuningLog
 //   <directory>/v1/clean.lock                           held while one process trims
 #pragma once
 
@@ -15,10 +16,14 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace tessera {
+
+class TuningLog;
+struct TuningRecord;
 
 /// Why a wanted image did not come from the disk.
 enum class CacheMiss : uint8_t {
@@ -102,6 +107,15 @@ public:
   /// Replaces the note of this name; at most 64 KiB are kept.
   void keepNote(const std::string &name, const std::string &text);
 
+  /// The tuning log, read by this call as carefully as an entry; never null, and empty with the reason where it cannot
+  /// be read or the mode does not read.
+  std::shared_ptr<const TuningLog> tuningLog() const;
+  /// Adds records to it, which replace those of the same spec, device, target and shape; drops damaged lines, and the
+  /// oldest beyond TuningLog::maxRecords. Safe among processes. File with the reason where they are not kept.
+  Status keepTuning(std::span<const TuningRecord> records);
+  /// Where it is or would be; empty: nowhere.
+  std::string tuningPath() const;
+
   CacheCounters counters() const;
 
   // What follows serves people: it works in every mode as long as there is a usable directory, and removes only where
@@ -131,6 +145,7 @@ public:
   struct Removed {
     uint64_t entries = 0, bytes = 0;
     uint64_t leftovers = 0; ///< temporary and lock files of processes that are gone
+    bool tuning = false;    ///< the tuning log: by clear() alone
     uint64_t failed = 0;    ///< what should have gone and stayed, and folders that could not be listed
     std::string failure;    ///< the first of these and the reason, "PATH: Read-only file system"; empty: none
   };

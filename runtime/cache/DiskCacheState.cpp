@@ -61,7 +61,12 @@ DiskCache::Lookup DiskCache::State::read(const std::string &path, const std::str
 }
 
 bool DiskCache::State::write(const std::string &folder, const std::string &stem, std::string_view suffix,
-                             std::string_view bytes) {
+                             std::string_view bytes, std::string *why) {
+  const auto refused = [&](std::string reason) {
+    if (why)
+      *why = std::move(reason);
+    return false;
+  };
   int error = -ENOENT;
   // The folder may be missing, and another process may clear the cache just after it was made.
   for (int attempt = 0; attempt < 3 && error == -ENOENT; ++attempt) {
@@ -70,17 +75,18 @@ bool DiskCache::State::write(const std::string &folder, const std::string &stem,
         break;
     const CacheMiss state = folders();
     if (state == CacheMiss::Off)
-      return false;
+      return refused(fmt::format("{} is not to be used", layout.directory));
     const detail::FolderVerdict verdict = detail::judgeFolder(files, folder, /*mayBeLink=*/false);
     if (verdict.fault == CacheMiss::Untrusted)
-      return false;
+      return refused(fmt::format("{} {}", folder, verdict.why));
     error = state == CacheMiss::Absent ? -ENOENT : verdict.error;
     if (error == 0)
       error = detail::replaceFile(files, folder, stem, std::string(suffix), bytes);
   }
-  if (error < 0)
-    giveUpWriting(folder, error);
-  return error == 0;
+  if (error == 0)
+    return true;
+  giveUpWriting(folder, error);
+  return refused(fmt::format("{}: {}", folder, detail::errorText(error)));
 }
 
 void DiskCache::State::giveUpWriting(const std::string &folder, int error) {

@@ -49,7 +49,11 @@ struct DiskCache::State {
 
   /// Writes one file below the version folder, makes the folders where they are missing, and turns writing off where
   /// the file system refuses. Whether the file stands.
-  bool write(const std::string &folder, const std::string &stem, std::string_view suffix, std::string_view bytes);
+  /// `why`, if there is one, receives the reason where it does not.
+  bool write(const std::string &folder, const std::string &stem, std::string_view suffix, std::string_view bytes,
+             std::string *why = nullptr);
+  /// The tuning log, in any mode.
+  std::shared_ptr<const TuningLog> readTuning();
   /// Turns writing off where this error will be met again.
   void giveUpWriting(const std::string &folder, int error);
   /// Adds to the size, and trims where it has become too large.

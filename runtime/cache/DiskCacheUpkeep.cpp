@@ -207,6 +207,7 @@ DiskCache::Removed DiskCache::clear() {
     if (error != 0)
       return;
     removed.leftovers += leftover;
+    removed.tuning |= file.kind == CacheFileKind::Tuning;
     if (file.kind == CacheFileKind::Entry) {
       ++removed.entries;
       removed.bytes += uint64_t(file.status.st_size);

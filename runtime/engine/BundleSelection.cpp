@@ -16,18 +16,20 @@ KernelNeeds needsOf(const BundleEntry &entry) {
 /// The schedule that a bundle's entry would have to have to be the one wanted, and why it is wanted.
 struct Wanted {
   std::string schedule, reason;
+  std::optional<RecordMatch> match; ///< of a tuning record
 };
 
 /// In the order of preference, for code of one target.
 std::vector<Wanted> wantedSchedules(const AttentionSpec &spec, const CodeTarget &target, const Schedule *given,
-                                    const std::optional<RecordChoice> &record) {
+                                    std::span<const TunedSchedule> tuned) {
   if (given)
-    return {{given->text(), "given by the caller"}};
+    return {{given->text(), "given by the caller", std::nullopt}};
   std::vector<Wanted> wanted;
-  if (record)
-    wanted.push_back({record->record->schedule.text(), describe(*record)});
+  for (const TunedSchedule &one : tuned)
+    wanted.push_back({one.schedule.text(), one.reason, one.match});
   if (Result<Target> known = Target::parse(target.text()))
-    wanted.push_back({defaultSchedule(spec, *known).text(), fmt::format("the default for {}", known->name)});
+    wanted.push_back(
+        {defaultSchedule(spec, *known).text(), fmt::format("the default for {}", known->name), std::nullopt});
   return wanted;
 }
 
@@ -57,31 +59,46 @@ std::vector<std::string> differences(std::string_view held, std::string_view wan
 
 constexpr size_t nearestShown = 3;
 
-} // namespace
-
-std::optional<RecordChoice> chooseRecord(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
-                                         const DeviceFacts &device) {
-  std::optional<RecordChoice> best;
-  for (const auto &bundle : bundles)
-    if (auto choice = tessera::chooseRecord(bundle->index().records, spec, problem, device.name, device.target))
-      if (!best || choice->match < best->match)
-        best = choice;
-  return best;
-}
-
-std::string describe(const RecordChoice &choice) {
-  return fmt::format("tuned on {} for {} ({})", choice.record->device, bucketOf(choice.record->problem),
+std::string describe(const RecordChoice &choice, std::string_view source) {
+  return fmt::format("tuned on {} for {} ({}{})", choice.record->device, bucketOf(choice.record->problem),
                      choice.match == RecordMatch::Exact     ? "this shape"
                      : choice.match == RecordMatch::Bucket  ? "a shape of the same bucket"
                      : choice.match == RecordMatch::Nearest ? "the nearest shape"
-                                                            : "another GPU of the same target");
+                                                            : "another GPU of the same target",
+                     source);
+}
+
+} // namespace
+
+std::vector<TunedSchedule> tunedSchedules(BundleList bundles, std::span<const TuningRecord> log,
+                                          const AttentionSpec &spec, const Problem &problem,
+                                          const DeviceFacts &device) {
+  std::optional<RecordChoice> shipped;
+  for (const auto &bundle : bundles)
+    if (auto choice = chooseRecord(bundle->index().records, spec, problem, device.name, device.target))
+      if (!shipped || choice->match < shipped->match)
+        shipped = choice;
+  const std::optional<RecordChoice> logged = chooseRecord(log, spec, problem, device.name, device.target);
+  std::vector<TunedSchedule> tuned;
+  if (shipped)
+    tuned.push_back({shipped->record->schedule, describe(*shipped, ""), shipped->match});
+  if (logged)
+    tuned.insert(shipped && shipped->match <= logged->match ? tuned.end() : tuned.begin(),
+                 {logged->record->schedule, describe(*logged, ", by the tuning log of the cache"), logged->match});
+  return tuned;
 }
 
 BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
                                const DeviceFacts &device, const Schedule *given) {
+  const std::vector<TunedSchedule> tuned =
+      given ? std::vector<TunedSchedule>() : tunedSchedules(bundles, {}, spec, problem, device);
+  return chooseFromBundles(bundles, spec, device, given, tuned);
+}
+
+BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const DeviceFacts &device,
+                               const Schedule *given, std::span<const TunedSchedule> tuned) {
   BundleChoice choice;
   const std::string specText = spec.text();
-  const std::optional<RecordChoice> record = given ? std::nullopt : chooseRecord(bundles, spec, problem, device);
   for (const auto &bundle : bundles) {
     std::vector<Candidate> fitting;
     for (const BundleEntry &entry : bundle->index().find(specText)) {
@@ -100,11 +117,12 @@ BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, co
     const auto alike = [&](const Candidate &c) {
       return c.fit == nearest.fit && c.entry->target == nearest.entry->target;
     };
-    for (const Wanted &wanted : wantedSchedules(spec, nearest.entry->target, given, record))
+    for (const Wanted &wanted : wantedSchedules(spec, nearest.entry->target, given, tuned))
       for (const Candidate &candidate : fitting)
         if (!choice.chosen && alike(candidate) && candidate.entry->schedule == wanted.schedule) {
           choice.chosen = candidate;
           choice.scheduleReason = wanted.reason;
+          choice.match = wanted.match;
         }
     if (!choice.chosen) {
       choice.chosen = nearest;

@@ -26,17 +26,27 @@ struct BundleChoice {
   std::optional<Candidate> chosen;
   std::vector<Candidate> refused; ///< entries of this spec that the device cannot run, in the order of the bundles
   std::string scheduleReason;     ///< of the choice, one sentence: tuned and how it matches, default, or what there is
+  std::optional<RecordMatch> match; ///< of the record that the choice follows; absent: it follows none
 };
 
-/// The record that answers for this request among those of all bundles, the first bundle's first.
-std::optional<RecordChoice> chooseRecord(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
-                                         const DeviceFacts &device);
-/// "tuned on NVIDIA A100 for q2048,kv2048,b32,g4 (bucket)"
-std::string describe(const RecordChoice &choice);
+/// A schedule that tuning found, and how: "tuned on NVIDIA A100 for q2048,kv2048,b32,g4 (this shape)".
+struct TunedSchedule {
+  Schedule schedule;
+  std::string reason;
+  RecordMatch match = RecordMatch::Exact;
+};
+
+/// What answers for this request among the records of the bundles and among those of the tuning log, the nearer match
+/// first; the bundles' where they are equally near, and of them the first bundle's. At most one of each.
+std::vector<TunedSchedule> tunedSchedules(BundleList bundles, std::span<const TuningRecord> log,
+                                          const AttentionSpec &spec, const Problem &problem, const DeviceFacts &device);
 
 /// The image for this spec. Bundles come in their order: an earlier one that can serve wins. Within a bundle: the
-/// nearest code (exact, family, PTX), then the schedule: `given`, else the tuning record's, else the default of the
-/// entry's target, else the first in order.
+/// nearest code (exact, family, PTX), then the schedule: `given`, else the first of `tuned` that it holds, else the
+/// default of the entry's target, else the first in order.
+BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const DeviceFacts &device,
+                               const Schedule *given, std::span<const TunedSchedule> tuned);
+/// The same with what the bundles' own records say.
 BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
                                const DeviceFacts &device, const Schedule *given);
 

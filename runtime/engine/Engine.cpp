@@ -1,9 +1,11 @@
 // Walks the sources of kernels: memory, bundles, then the disk cache and the compiler.
 #include "runtime/engine/Engine.h"
 
+#include "runtime/cache/TuningLog.h"
 #include "runtime/engine/KernelTable.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
@@ -19,11 +21,18 @@ double millisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+const detail::KernelTable::Reason &givenReason() {
+  static const detail::KernelTable::Reason reason = std::make_shared<const std::string>("given by the caller");
+  return reason;
+}
+
 /// The decision about one request: an image of a bundle, or a schedule to look for and to compile.
 struct Decision {
   std::optional<Candidate> bundled;
   Schedule schedule;
   detail::KernelTable::Reason reason; // null: the default's
+  std::optional<RecordMatch> match;   // of the tuning record that it follows
+  bool byShape = false;               // there are tuning records, so that another shape may get another schedule
 };
 
 } // namespace
@@ -31,10 +40,11 @@ struct Decision {
 struct Engine::State {
   EngineOptions options;
   std::vector<std::shared_ptr<const Bundle>> bundles;
-  bool tuned = false; ///< some bundle holds tuning records, so that the choice may depend on the shape
+  std::atomic<bool> byShape{false}; ///< some kernel was chosen by its shape, and is found by it
   detail::KernelTable table;
-  std::once_flag sourceOnce;
-  std::unique_ptr<ImageSource> source; ///< once it is needed
+  std::once_flag sourceOnce, tuningOnce;
+  std::unique_ptr<ImageSource> source;     ///< once it is needed
+  std::shared_ptr<const TuningLog> tuning; ///< of the cache, as it was when it was first needed
   std::atomic<uint64_t> bundleHits{0}, diskHits{0}, failures{0}, bundleMisses{0};
 
   explicit State(EngineOptions given) : options(std::move(given)), table(std::max(1u, options.maxKernels)) {}
@@ -49,10 +59,19 @@ struct Engine::State {
     return *source;
   }
 
+  /// What the tuning log of the cache holds for this spec.
+  std::span<const TuningRecord> tuned(const AttentionSpec &spec) {
+    if (options.policy == Policy::BundleOnly)
+      return {};
+    // A cache of its own: one that is not usable is no news to those whom a bundle serves, and warns when it is missed.
+    std::call_once(tuningOnce, [&] { tuning = DiskCache::open(options.cache)->tuningLog(); });
+    return tuning->of(spec);
+  }
+
   Result<Decision> decide(const AttentionSpec &spec, const Problem &problem, const Device &device,
                           const Schedule *given);
-  Result<Kernel> make(const detail::KernelKey &asked, const AttentionSpec &spec, const Problem &problem,
-                      const Device &device, const PrepareOptions &options);
+  Result<Kernel> make(const AttentionSpec &spec, const Problem &problem, const Device &device,
+                      const PrepareOptions &options);
   Result<detail::KernelTable::Loaded> load(const Decision &decision, const AttentionSpec &spec, const Device &device);
 };
 
@@ -71,7 +90,6 @@ Result<Engine> Engine::create(EngineOptions options) {
     if (signer)
       if (Status status = (*bundle)->verifySignature(*signer); !status)
         return status;
-    state->tuned |= !(*bundle)->index().records.empty();
     state->bundles.push_back(*std::move(bundle));
     return {};
   };
@@ -92,17 +110,19 @@ Result<Kernel> Engine::prepare(const AttentionSpec &spec, const Problem &problem
   if (Status status = problem.validate(); !status) [[unlikely]]
     return status;
   const Schedule *given = options.schedule ? &*options.schedule : nullptr;
-  const detail::KernelKey asked(*device.context(), spec, given, state_->tuned ? &problem : nullptr);
-  if (detail::KernelTable::Found found = state_->table.find(asked); found.kernel) [[likely]]
-    return Kernel(std::move(found.kernel), Source::Memory, std::move(found.reason));
-  Result<Kernel> kernel = state_->make(asked, spec, problem, device, options);
+  detail::KernelTable::Found found = state_->table.find({*device.context(), spec, given});
+  if (!found.kernel && !given && state_->byShape.load(std::memory_order_relaxed))
+    found = state_->table.find({*device.context(), spec, nullptr, &problem});
+  if (found.kernel) [[likely]]
+    return Kernel(std::move(found.kernel), Source::Memory, given ? givenReason() : std::move(found.reason));
+  Result<Kernel> kernel = state_->make(spec, problem, device, options);
   if (!kernel)
     ++state_->failures;
   return kernel;
 }
 
-Result<Kernel> Engine::State::make(const detail::KernelKey &asked, const AttentionSpec &spec, const Problem &problem,
-                                   const Device &device, const PrepareOptions &options) {
+Result<Kernel> Engine::State::make(const AttentionSpec &spec, const Problem &problem, const Device &device,
+                                   const PrepareOptions &options) {
   if (Status status = spec.validate(); !status)
     return status;
   // Each thread for its own stream, and not the one that happens to make the kernel for others too.
@@ -113,7 +133,8 @@ Result<Kernel> Engine::State::make(const detail::KernelKey &asked, const Attenti
     return Status(Code::Unsupported,
                   "a graph is being captured, and this kernel is not in memory: loading it would end the capture",
                   "prepare every kernel that a graph launches before it begins to be captured");
-  Result<Decision> decision = decide(spec, problem, device, options.schedule ? &*options.schedule : nullptr);
+  const Schedule *given = options.schedule ? &*options.schedule : nullptr;
+  Result<Decision> decision = decide(spec, problem, device, given);
   if (!bundles.empty() && !(decision && decision->bundled))
     ++bundleMisses;
   if (!decision)
@@ -124,7 +145,9 @@ Result<Kernel> Engine::State::make(const detail::KernelKey &asked, const Attenti
       made);
   if (!kernel)
     return kernel.status();
-  table.add(asked, *kernel, decision->reason);
+  if (decision->byShape)
+    byShape = true;
+  table.add({*device.context(), spec, given, decision->byShape ? &problem : nullptr}, *kernel, decision->reason);
   return Kernel(*kernel, made ? (*kernel)->origin : Source::Memory, decision->reason);
 }
 
@@ -133,13 +156,18 @@ Result<Decision> Engine::State::decide(const AttentionSpec &spec, const Problem 
   const auto reason = [](std::string text) { return std::make_shared<const std::string>(std::move(text)); };
   Decision decision;
   const DeviceFacts facts = DeviceFacts::of(device);
-  BundleChoice choice = chooseFromBundles(bundles, spec, problem, facts, given);
+  std::vector<TunedSchedule> schedules;
+  if (!given)
+    schedules = tunedSchedules(bundles, tuned(spec), spec, problem, facts);
+  decision.byShape = !schedules.empty();
+  BundleChoice choice = chooseFromBundles(bundles, spec, facts, given, schedules);
   if (choice.chosen) {
     Result<Schedule> schedule = Schedule::parse(choice.chosen->entry->schedule);
     if (!schedule)
       return Status(Code::File, fmt::format("{}: {}", choice.chosen->bundle->path(), schedule.status().message()));
     decision.schedule = *schedule;
     decision.reason = reason(std::move(choice.scheduleReason));
+    decision.match = choice.match;
     decision.bundled = std::move(choice.chosen);
     return decision;
   }
@@ -149,10 +177,11 @@ Result<Decision> Engine::State::decide(const AttentionSpec &spec, const Problem 
                   bundles.empty() ? "the policy bundle-only needs a bundle" : describeNearest(bundles, spec, choice));
   if (given) {
     decision.schedule = *given;
-    decision.reason = reason("given by the caller");
-  } else if (auto record = chooseRecord(bundles, spec, problem, facts)) {
-    decision.schedule = record->record->schedule;
-    decision.reason = reason(describe(*record));
+    decision.reason = givenReason();
+  } else if (!schedules.empty()) {
+    decision.schedule = schedules.front().schedule;
+    decision.reason = reason(std::move(schedules.front().reason));
+    decision.match = schedules.front().match;
   } else {
     decision.schedule = defaultSchedule(spec, device.target());
   }
@@ -218,6 +247,7 @@ Result<Explanation> Engine::explain(const AttentionSpec &spec, const Problem &pr
     return target.status();
   Explanation why = tessera::explain(spec, *target, decision->schedule);
   why.reason = *decision->reason;
+  why.provenance = decision->match ? name(*decision->match) : decision->bundled ? "bundle" : "default";
   return why;
 }
 

@@ -35,7 +35,9 @@ struct EngineOptions {
 };
 
 struct PrepareOptions {
-  std::optional<Schedule> schedule; ///< absent: from a tuning record, else defaultSchedule()
+  /// Absent: from the tuning record that comes nearest, of a bundle or of the cache's tuning log as it was at the first
+  /// prepare, else defaultSchedule().
+  std::optional<Schedule> schedule;
   /// The stream that the kernel will be launched in, if it may be capturing a graph: a prepare that would have to load
   /// is then refused before it touches the driver, and the capture goes on. The default stream is always asked.
   StreamHandle stream = nullptr;

@@ -38,6 +38,7 @@ Explanation explain(const AttentionSpec &spec, const Target &target) {
   Explanation e;
   e.spec = spec;
   e.schedule = choice.schedule;
+  e.provenance = "default";
   e.reason = fmt::format("default: {} for {} with head dims up to {}{}", tilesText(choice.schedule),
                          spec.dtype == DType::F32 ? "f32 inputs" : "16-bit inputs", choice.maxDim,
                          choice.rejected.empty() ? ""
@@ -53,6 +54,7 @@ Explanation explain(const AttentionSpec &spec, const Target &target, const Sched
   Explanation e;
   e.spec = spec;
   e.schedule = given;
+  e.provenance = "given";
   Status status = given.legal(spec, target);
   e.reason = status.ok() ? "given by the caller" : "given by the caller, and refused: " + status.text();
   if (status.ok())

@@ -13,6 +13,9 @@ struct Explanation {
   Schedule schedule;
   std::string target;
   std::string reason; ///< one sentence
+  /// How the schedule was found: by a tuning record (exact, bucket, nearest, family: see RecordMatch), as what a bundle
+  /// holds (bundle), as the default, or given by the caller.
+  std::string provenance;
   std::vector<std::string>
       rejected; ///< "128x64, 8 warps: needs 131072 bytes of shared memory ...", in the order they were tried
   uint64_t sharedBytes = 0;        ///< per block

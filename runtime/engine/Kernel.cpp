@@ -84,10 +84,16 @@ Result<std::shared_ptr<LoadedKernel>> LoadedKernel::load(KernelImage image, cons
         fmt::format("no block of kernel \"{}\" ({} threads, {} registers, {} bytes of shared memory) fits on {} ({})",
                     image.entry, image.blockThreads, function->attributes().registers, image.dynamicSharedBytes,
                     device.name(), device.info().name));
+  uint32_t mostBlocks = INT32_MAX;
+  if (image.schedule.persistent) {
+    if (!blocks)
+      return blocks.status();
+    mostBlocks = *blocks * device.info().smCount;
+  }
   const double loadMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return std::make_shared<LoadedKernel>(std::move(image), device, *function, std::move(parameters),
-                                        blocks ? std::optional<uint32_t>(*blocks) : std::nullopt, fromCubin, loadMs,
-                                        warningsOf((*module)->log()));
+                                        blocks ? std::optional<uint32_t>(*blocks) : std::nullopt, mostBlocks, fromCubin,
+                                        loadMs, warningsOf((*module)->log()));
 }
 
 } // namespace detail
@@ -106,13 +112,13 @@ Status Kernel::launch(const LaunchArguments &arguments, StreamHandle stream) con
   detail::LaunchValues launch;
   if (Status status = detail::fillLaunchValues(kernel.image, arguments, launch); !status) [[unlikely]]
     return status;
-  if (launch.blocks == 0)
+  if (launch.tiles == 0)
     return {};
   void *parameters[argumentCount];
   unsigned count = 0;
   for (Argument argument : kernel.parameters)
     parameters[count++] = &launch.values[unsigned(argument)];
-  return kernel.function.launch({.grid = {launch.blocks, 1, 1},
+  return kernel.function.launch({.grid = {std::min(launch.tiles, kernel.mostBlocks), 1, 1},
                                  .block = {kernel.image.blockThreads, 1, 1},
                                  .cluster = {kernel.image.clusterBlocks, 1, 1},
                                  .dynamicSharedBytes = kernel.image.dynamicSharedBytes},

@@ -43,7 +43,10 @@ struct KernelKey {
     words[8] = pack(schedule->warps, schedule->stages);
     words[9] = pack(schedule->rescale == Rescale::Lazy ? std::bit_cast<uint32_t>(schedule->lazyThreshold) : 0,
                     uint64_t(schedule->rescale) | uint64_t(schedule->rowSum) << 8 |
-                        uint64_t(schedule->queryInRegisters) << 16 | uint64_t(schedule->loops) << 24);
+                        uint64_t(schedule->queryInRegisters) << 16 | uint64_t(schedule->loops) << 24 |
+                        uint64_t(schedule->packHeads) << 26 | uint64_t(schedule->order) << 27 |
+                        uint64_t(schedule->persistent) << 28);
+    words[6] |= uint64_t(schedule->headGroup) << 32;
   }
 
   friend bool operator==(const KernelKey &, const KernelKey &) = default;

@@ -141,13 +141,19 @@ Status fillLaunchValues(const KernelImage &image, const LaunchArguments &argumen
   if (uintptr_t(rescues) % 4) [[unlikely]]
     return refuse(fmt::format("rescues at address {} is not aligned to u32", static_cast<void *>(rescues)));
 
-  const int64_t tiles = (seqlenQ + image.tileQ - 1) / image.tileQ;
-  int64_t blocks;
-  if (__builtin_mul_overflow(tiles * heads, batch, &blocks) || blocks > INT32_MAX) [[unlikely]]
-    return refuse(
-        fmt::format("{} query tiles x {} heads x batch {} are more than {} blocks", tiles, heads, batch, INT32_MAX),
-        "launch parts of the batch");
-  launch.blocks = unsigned(blocks);
+  const bool packed = image.schedule.packHeads;
+  const int64_t group = kvHeads ? heads / kvHeads : 1, packedHeads = packed ? group : 1;
+  if (seqlenQ * packedHeads > INT32_MAX) [[unlikely]]
+    return refuse(fmt::format("{} queries x {} heads packed into one tile sequence are more than {} rows", seqlenQ,
+                              packedHeads, INT32_MAX),
+                  "prepare the kernel with a schedule without \"pack\"");
+  const int64_t tiles = (seqlenQ * packedHeads + image.tileQ - 1) / image.tileQ, parts = packed ? kvHeads : heads;
+  int64_t total;
+  if (__builtin_mul_overflow(tiles * parts, batch, &total) || total > INT32_MAX) [[unlikely]]
+    return refuse(fmt::format("{} query tiles x {} {} x batch {} are more than {} blocks", tiles, parts,
+                              packed ? "KV heads" : "heads", batch, INT32_MAX),
+                  "launch parts of the batch");
+  launch.tiles = unsigned(total);
 
   auto set = [&](Argument argument, uint64_t value) { launch.values[unsigned(argument)] = value; };
   auto setTensor = [&](const TensorView &view, Argument data, Argument batchStride, Argument headStride,
@@ -167,10 +173,11 @@ Status fillLaunchValues(const KernelImage &image, const LaunchArguments &argumen
   set(Argument::LseRow, writesLse ? passed(seqlenQ, lse.strides[2]) : 0);
   set(Argument::Rescues, uint64_t(uintptr_t(rescues)));
   set(Argument::Heads, uint64_t(heads));
-  set(Argument::Group, kvHeads ? uint64_t(heads / kvHeads) : 1);
+  set(Argument::Group, uint64_t(group));
   set(Argument::SeqlenQ, uint64_t(seqlenQ));
   set(Argument::SeqlenKv, uint64_t(seqlenKv));
   set(Argument::QTiles, uint64_t(tiles));
+  set(Argument::Pairs, uint64_t(parts) * uint64_t(batch)); // fits where there are tiles
   return {};
 }
 

@@ -22,7 +22,7 @@ namespace detail {
 
 struct LaunchValues {
   uint64_t values[argumentCount]; ///< by Argument; a 32-bit value stands in the low half
-  unsigned blocks = 0;            ///< 0: the problem is empty and nothing is to be launched
+  unsigned tiles = 0;             ///< query tiles of all heads; 0: the problem is empty and nothing is to be launched
 };
 
 /// InvalidArgument with the tensor, the value and the remedy for anything that the kernel could not run as it is.

@@ -16,6 +16,7 @@ struct LoadedKernel {
   Function function;
   std::vector<Argument> parameters; ///< in the order of the kernel's declaration
   std::optional<uint32_t> blocksPerSm;
+  uint32_t mostBlocks = 0; ///< of a launch: those that the device holds at once where the grid rule says so
   bool fromCubin = false;
   double loadMs = 0;
   std::string warnings;

@@ -8,7 +8,6 @@ namespace tessera::detail {
 namespace {
 
 using nlohmann::json;
-constexpr std::string_view queryTilesRule = "ceil(seqlen_q/tile_q)*heads*batch";
 
 /// Typed access to the fields of one object; the first fault is kept.
 class Fields {
@@ -108,7 +107,7 @@ std::string metadataText(const KernelImage &image) {
       {"target", image.target},
       {"entry", image.entry},
       {"parameters", parameters},
-      {"grid", queryTilesRule},
+      {"grid", text(image.grid)},
       {"tile_q", image.tileQ},
       {"block_threads", image.blockThreads},
       {"cluster_blocks", image.clusterBlocks},
@@ -140,7 +139,9 @@ Status readMetadata(std::string_view text, KernelImage &image) {
   image.target = fields.text("target");
   image.entry = fields.text("entry");
   image.parameters = readParameters(fields);
-  if (std::string rule = fields.text("grid"); rule != queryTilesRule)
+  if (std::string rule = fields.text("grid"); auto known = parseGridRule(rule))
+    image.grid = *known;
+  else
     fields.fail("grid", fmt::format("has the unknown rule '{}'", rule.substr(0, 64)));
   image.tileQ = fields.number("tile_q");
   image.blockThreads = fields.number("block_threads");

@@ -58,6 +58,34 @@ bool isIdentifier(std::string_view text) {
 
 } // namespace
 
+GridRule gridRuleOf(const Schedule &schedule) {
+  if (schedule.persistent)
+    return schedule.packHeads ? GridRule::ResidentPackedTiles : GridRule::ResidentQueryTiles;
+  return schedule.packHeads ? GridRule::PackedTiles : GridRule::QueryTiles;
+}
+
+std::string_view text(GridRule rule) {
+  switch (rule) {
+  case GridRule::QueryTiles:
+    return "ceil(seqlen_q/tile_q)*heads*batch";
+  case GridRule::PackedTiles:
+    return "ceil(seqlen_q*group/tile_q)*kv_heads*batch";
+  case GridRule::ResidentQueryTiles:
+    return "min(ceil(seqlen_q/tile_q)*heads*batch,resident)";
+  case GridRule::ResidentPackedTiles:
+    return "min(ceil(seqlen_q*group/tile_q)*kv_heads*batch,resident)";
+  }
+  return {};
+}
+
+std::optional<GridRule> parseGridRule(std::string_view wanted) {
+  for (GridRule rule :
+       {GridRule::QueryTiles, GridRule::PackedTiles, GridRule::ResidentQueryTiles, GridRule::ResidentPackedTiles})
+    if (text(rule) == wanted)
+      return rule;
+  return std::nullopt;
+}
+
 Status KernelImage::validate() const {
   auto refuse = [](std::string what) { return Status(Code::InvalidArgument, "kernel image: " + std::move(what)); };
   if (Status status = spec.validate(); !status.ok())
@@ -69,6 +97,9 @@ Status KernelImage::validate() const {
     return refuse(fmt::format("'{}' is not the name of a kernel", entry.substr(0, 64)));
   if (tileQ == 0 || tileQ != schedule.tileQ)
     return refuse(fmt::format("the grid's tile_q is {}, the schedule's {}", tileQ, schedule.tileQ));
+  if (grid != gridRuleOf(schedule))
+    return refuse(
+        fmt::format("the grid is {}, the schedule's {}", tessera::text(grid), tessera::text(gridRuleOf(schedule))));
   if (blockThreads == 0 || blockThreads > 1024 || blockThreads % 32)
     return refuse(fmt::format("a block of {} threads is not 1 to 32 whole warps", blockThreads));
   if (dynamicSharedBytes > known->sharedBytesPerBlock)

@@ -21,8 +21,17 @@ struct KernelParameter {
 
 /// How many blocks a launch has, as a function of the problem.
 enum class GridRule : uint8_t {
-  QueryTiles, ///< x = ceil(seqlen_q / tileQ) * heads * batch, y = z = 1
+  QueryTiles,          ///< x = ceil(seqlen_q / tileQ) * heads * batch, y = z = 1
+  PackedTiles,         ///< x = ceil(seqlen_q * (heads / kvHeads) / tileQ) * kvHeads * batch
+  ResidentQueryTiles,  ///< the same as QueryTiles, but no more than the blocks that the device holds at once
+  ResidentPackedTiles, ///< likewise
 };
+
+/// The rule of the kernels of a schedule.
+GridRule gridRuleOf(const Schedule &schedule);
+/// The rule as metadata has it: a formula.
+std::string_view text(GridRule rule);
+std::optional<GridRule> parseGridRule(std::string_view text);
 
 /// A value type; thread-compatible.
 struct KernelImage {

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view names[argumentCount] = {
     "q",      "k",       "v",       "o",       "lse",    "rescues",   "q_batch",   "q_head",  "k_batch",
     "k_head", "v_batch", "v_head",  "o_batch", "o_head", "lse_batch", "lse_head",  "q_row",   "k_row",
-    "v_row",  "o_row",   "lse_row", "heads",   "group",  "seqlen_q",  "seqlen_kv", "q_tiles",
+    "v_row",  "o_row",   "lse_row", "heads",   "group",  "seqlen_q",  "seqlen_kv", "q_tiles", "pairs",
 };
 
 constexpr auto everyArgument = [] {

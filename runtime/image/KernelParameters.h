@@ -43,9 +43,10 @@ enum class Argument : uint8_t {
   Group, ///< query heads per KV head
   SeqlenQ,
   SeqlenKv,
-  QTiles, ///< ceil(seqlen_q / tile_q)
+  QTiles, ///< ceil(rows / tile_q), where rows is seqlen_q, or seqlen_q * group where heads are packed
+  Pairs,  ///< batch * heads, or batch * KV heads where heads are packed
 };
-constexpr unsigned argumentCount = unsigned(Argument::QTiles) + 1;
+constexpr unsigned argumentCount = unsigned(Argument::Pairs) + 1;
 
 /// The name in metadata and IR, e.g. "q_batch".
 std::string_view name(Argument argument);
@@ -58,7 +59,7 @@ std::optional<Argument> parseArgument(std::string_view name);
 std::string_view name(ParameterType type);
 std::optional<ParameterType> parseParameterType(std::string_view text);
 
-/// The parameters of the Ampere family's kernels, in order: every Argument.
+/// Every Argument, in order. A kernel declares those that it uses.
 std::span<const Argument> allArguments();
 
 } // namespace tessera

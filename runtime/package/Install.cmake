@@ -19,6 +19,8 @@ install(TARGETS tessera-runtime EXPORT TesseraRuntime
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_INCLUDEDIR}/tessera)
 install(TARGETS tessera EXPORT TesseraRuntime RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/autotune/recipes/gnu-parallel.sh ${PROJECT_SOURCE_DIR}/autotune/recipes/slurm-array.sh
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/recipes COMPONENT runtime)
 install(TARGETS tessera-sim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 file(CREATE_LINK ../../libtessera-sim.so ${CMAKE_CURRENT_BINARY_DIR}/libcuda.so.1 SYMBOLIC)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/libcuda.so.1 DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera/sim COMPONENT runtime)

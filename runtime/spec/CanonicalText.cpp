@@ -42,6 +42,15 @@ std::string_view FieldReader::field(std::string_view prefix) {
   return one.substr(prefix.size());
 }
 
+bool FieldReader::startsWith(std::string_view prefix) const { return fault_.ok() && rest_.starts_with(prefix); }
+
+bool FieldReader::word(std::string_view word) {
+  const bool next = fault_.ok() && rest_.substr(0, rest_.find(',')) == word;
+  if (next)
+    field(word);
+  return next;
+}
+
 void FieldReader::fail(std::string_view prefix, std::string_view value, std::string_view expected) {
   if (fault_.ok())
     fault_ = {Code::InvalidArgument,

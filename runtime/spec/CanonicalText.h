@@ -42,6 +42,12 @@ public:
     return value;
   }
 
+  /// Whether a field starting with `prefix` comes next: for fields that stand only where they differ from a default.
+  bool startsWith(std::string_view prefix) const;
+
+  /// Reads the next field if it is this word.
+  bool word(std::string_view word);
+
   /// Records that the field's value is none of what is `expected`.
   void fail(std::string_view prefix, std::string_view value, std::string_view expected);
 

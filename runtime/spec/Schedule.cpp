@@ -26,6 +26,8 @@ Status checkShape(const Schedule &s) {
     return refuse(fmt::format("tile_kv must be a multiple of 16 from 16 to 256, got {}", s.tileKv));
   if (s.stages < 1 || s.stages > 4)
     return refuse(fmt::format("stages must be 1 to 4, got {}", s.stages));
+  if (s.headGroup < 1 || s.headGroup > 64)
+    return refuse(fmt::format("head_group must be 1 to 64, got {}", s.headGroup));
   return {};
 }
 
@@ -56,9 +58,11 @@ std::string Schedule::text() const {
   const std::string policy = rescale == Rescale::Every  ? "every"
                              : rescale == Rescale::Lazy ? "lazy" + detail::floatText(lazyThreshold)
                                                         : "anchored";
-  return fmt::format("v1:q{},kv{},w{},s{},{},{},{},{}", tileQ, tileKv, warps, stages, policy,
+  return fmt::format("v1:q{},kv{},w{},s{},{},{},{},{}{}{}{}{}", tileQ, tileKv, warps, stages, policy,
                      rowSum == RowSum::Add ? "add" : "mma", queryInRegisters ? "qreg" : "qsmem",
-                     loops == Loops::Online ? "online" : "three");
+                     loops == Loops::Online ? "online" : "three", packHeads ? ",pack" : "",
+                     headGroup == 1 ? "" : fmt::format(",h{}", headGroup),
+                     order == TileOrder::FirstFirst ? ",first" : "", persistent ? ",persist" : "");
 }
 
 Result<Schedule> Schedule::parse(std::string_view text) {
@@ -84,6 +88,14 @@ Result<Schedule> Schedule::parse(std::string_view text) {
   s.rowSum = choose("row sum", "add", "mma") ? RowSum::Mma : RowSum::Add;
   s.queryInRegisters = choose("query", "qsmem", "qreg");
   s.loops = choose("loops", "online", "three") ? Loops::Three : Loops::Online;
+  s.packHeads = reader.word("pack");
+  if (reader.startsWith("h")) {
+    s.headGroup = reader.number<unsigned>("h");
+    if (s.headGroup == 1)
+      reader.fail("h", "1", "no such field for a head group of 1");
+  }
+  s.order = reader.word("first") ? TileOrder::FirstFirst : TileOrder::LastFirst;
+  s.persistent = reader.word("persist");
   if (Status status = reader.finish(); !status.ok())
     return status;
   return s;
@@ -115,7 +127,8 @@ Status Schedule::legal(const AttentionSpec &spec, const Target &target) const {
 bool operator==(const Schedule &a, const Schedule &b) {
   return a.tileQ == b.tileQ && a.tileKv == b.tileKv && a.warps == b.warps && a.stages == b.stages &&
          a.rescale == b.rescale && (a.rescale != Rescale::Lazy || a.lazyThreshold == b.lazyThreshold) &&
-         a.rowSum == b.rowSum && a.queryInRegisters == b.queryInRegisters && a.loops == b.loops;
+         a.rowSum == b.rowSum && a.queryInRegisters == b.queryInRegisters && a.loops == b.loops &&
+         a.packHeads == b.packHeads && a.headGroup == b.headGroup && a.order == b.order && a.persistent == b.persistent;
 }
 
 } // namespace tessera

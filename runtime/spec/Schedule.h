@@ -31,6 +31,12 @@ enum class Loops : uint8_t {
   Three,  ///< row max, row sum, weighted sum: slow and right, the witness for the fusion pass
 };
 
+/// In which order the query tiles of one head run.
+enum class TileOrder : uint8_t {
+  LastFirst,  ///< the longest first under a causal mask
+  FirstFirst, ///< along the sequence
+};
+
 struct Schedule {
   unsigned tileQ = 128; ///< query rows per block: a multiple of 16 * warps
   unsigned tileKv = 64; ///< keys per step of the loop: a multiple of 16, 16 to 256
@@ -41,8 +47,17 @@ struct Schedule {
   RowSum rowSum = RowSum::Add;
   bool queryInRegisters = false; ///< keep Q's fragments in registers for the whole loop
   Loops loops = Loops::Online;
+  /// The rows of a tile are (position, query head of one KV head's group), position major: packed row R is query head
+  /// R % group of the group at position R / group.
+  bool packHeads = false;
+  /// So many (batch, head) pairs, or (batch, KV head) pairs where heads are packed, take their tiles in turn, so that
+  /// their K and V share the L2: 1 to 64. 1: all tiles of one head, then those of the next.
+  unsigned headGroup = 1;
+  TileOrder order = TileOrder::LastFirst;
+  bool persistent = false; ///< as many blocks as are resident at once, each of which takes every so many-th tile
 
-  /// Canonical versioned text that round-trips, e.g. "v1:q128,kv64,w4,s1,lazy8,add,qsmem,online".
+  /// Canonical versioned text that round-trips, e.g. "v1:q128,kv64,w4,s1,lazy8,add,qsmem,online". The fields from
+  /// packHeads on stand in it only where they differ from the default: "...,online,pack,h8,first,persist".
   std::string text() const;
   static Result<Schedule> parse(std::string_view text);
 

@@ -24,7 +24,8 @@ SharedLayout SharedLayout::of(const Schedule &schedule, const AttentionSpec &spe
 // are packed in place, pair by pair, so they never come on top of the scores; row max and row sum (an mma accumulator
 // holds each sum twice); Q's fragments where they stay. On top: addresses, loop state and the operand fragments in
 // flight, 40 as measured on the loops that do not spill (128x64 with 4 warps at d 128 has 128 + 64 + 8 + 40). tf32
-// operands are twice as wide, and a precise operand has two parts.
+// operands are twice as wide, and a precise operand has two parts. A persistent block carries the number of its query
+// tile through the loop; packed rows and head groups cost instructions around it, but no register in it.
 unsigned estimatedRegisters(const Schedule &schedule, const AttentionSpec &spec) {
   const SharedLayout layout = SharedLayout::of(schedule, spec);
   const unsigned threads = 32 * schedule.warps;
@@ -35,7 +36,7 @@ unsigned estimatedRegisters(const Schedule &schedule, const AttentionSpec &spec)
       schedule.queryInRegisters ? schedule.tileQ * layout.dPad * byteSize(spec.dtype) / (4 * threads) : 0;
   const unsigned rowState = schedule.tileQ / (16 * schedule.warps) * (schedule.rowSum == RowSum::Mma ? 6 : 4);
   const unsigned rest = !wide ? 40 : spec.precision == Precision::Precise ? 72 : 56;
-  return accumulators + scores + query + rowState + rest;
+  return accumulators + scores + query + rowState + schedule.persistent + rest;
 }
 
 } // namespace tessera

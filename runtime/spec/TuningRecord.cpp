@@ -39,6 +39,8 @@ double distance(const Extents &a, const Extents &b) {
 
 } // namespace
 
+bool isSimulatedDevice(std::string_view device) { return device.ends_with(" (Tessera simulator)"); }
+
 std::string_view name(RecordMatch match) {
   constexpr std::string_view names[] = {"exact", "bucket", "nearest", "family"};
   return names[unsigned(match)];
@@ -58,7 +60,8 @@ std::optional<RecordChoice> chooseRecord(std::span<const TuningRecord> records, 
   double bestDistance = 0;
   for (const TuningRecord &record : records) {
     if (record.target != target.name || record.spec.headDim != spec.headDim || // texts take longer to compare
-        record.spec.dtype != spec.dtype || record.spec.text() != specText || !record.schedule.legal(spec, target))
+        record.spec.dtype != spec.dtype || (record.device != device && isSimulatedDevice(record.device)) ||
+        record.spec.text() != specText || !record.schedule.legal(spec, target))
       continue;
     const Extents found(record.problem);
     const RecordMatch match = record.device != device     ? RecordMatch::Family

@@ -21,6 +21,9 @@ struct TuningRecord {
   friend bool operator==(const TuningRecord &, const TuningRecord &) = default;
 };
 
+/// Whether this name of a device is a simulator's.
+bool isSimulatedDevice(std::string_view device);
+
 /// How a record was found to answer, nearest first.
 enum class RecordMatch : uint8_t {
   Exact,   ///< this shape on this GPU
@@ -41,7 +44,8 @@ struct RecordChoice {
 
 /// The record that answers for this spec, shape and GPU, or nothing. Nearest is the least sum of |log2| of the ratios
 /// of lengths, batch * kv_heads and head ratio; ties go to the record that stands first. Records of other specs or
-/// targets, and those whose schedule is no longer legal, are passed over.
+/// targets, and those whose schedule is no longer legal, are passed over, and so are a simulator's for any other device
+/// than itself: its times are the cost model's, and a model's guess is not to pass for a measurement.
 std::optional<RecordChoice> chooseRecord(std::span<const TuningRecord> records, const AttentionSpec &spec,
                                          const Problem &problem, std::string_view device, const Target &target);
 

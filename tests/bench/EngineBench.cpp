@@ -5,11 +5,13 @@
 //     Both run on the unit tests' driver, which loads and runs nothing: what is left is Tessera's own time.
 //   tessera-engine-bench load        prepare on the simulator, which parses the kernel's PTX
 //   tessera-engine-bench simulate    S 1024, d 64, one causal head on one core, with the simulator's checks and without
+//   tessera-engine-bench time DEVICE         the time of causal() on this device, by the tuner's own routine
 //   tessera-engine-bench ship FOLDER         compiles kernels into a disk cache and a bundle in this folder
 //   tessera-engine-bench from-disk FOLDER    prepares the cached ones, as the next process does
 //   tessera-engine-bench from-bundle FOLDER  opens the bundle and prepares from it
 #include "tests/bench/EngineBench.h"
 
+#include "autotune/measure/Rig.h"
 #include "runtime/simulator/driver/SimulatorApi.h"
 
 #include <algorithm>
@@ -136,16 +138,39 @@ Status measureSimulator(nlohmann::json &report) {
   return {};
 }
 
+Status measureKernel(const std::string &deviceName, nlohmann::json &report) {
+  const Result<Device> device = Device::open(deviceName);
+  if (!device)
+    return device.status();
+  Result<Engine> engine = createEngine();
+  if (!engine)
+    return engine.status();
+  const Result<Kernel> kernel = engine->prepare(causal(), problem, *device);
+  if (!kernel)
+    return kernel.status();
+  const Result<std::unique_ptr<tune::Rig>> rig = tune::Rig::open(*device);
+  if (!rig)
+    return rig.status();
+  const Result<tune::Measurement> time = (*rig)->measure(kernel->image(), {causal(), problem}, {});
+  if (!time)
+    return time.status();
+  report = {{"device", device->info().name},   {"method", time->method},      {"modelled", time->modelled},
+            {"median_ms", time->milliseconds}, {"low_ms", time->lowMs},       {"high_ms", time->highMs},
+            {"repeats", time->repeats},        {"clock_mhz", time->clockMHz}, {"throttled", time->throttled}};
+  return {};
+}
+
 struct Part {
   std::string_view name;
   Status (*measure)(nlohmann::json &report) = nullptr;
-  Status (*measureIn)(const std::string &folder, nlohmann::json &report) = nullptr;
+  Status (*measureIn)(const std::string &argument, nlohmann::json &report) = nullptr; ///< of a folder or a device
 };
 constexpr Part parts[] = {
     {"prepare", [](nlohmann::json &report) { return measurePrepare(openFake(), report); }},
     {"load", [](nlohmann::json &report) { return measurePrepare(Device::open("sim:a100"), report); }},
     {"launch", measureLaunch},
     {"simulate", measureSimulator},
+    {"time", nullptr, measureKernel},
     {"ship", nullptr, ship},
     {"from-disk", nullptr, measureFromDisk},
     {"from-bundle", nullptr, measureFromBundle},
@@ -156,7 +181,8 @@ constexpr Part parts[] = {
 int main(int count, char **arguments) {
   const auto *part = std::ranges::find(parts, count >= 2 ? arguments[1] : "", &Part::name);
   if (part == std::end(parts) || count != (part->measure ? 2 : 3)) {
-    fmt::print(stderr, "usage: {} prepare|load|launch|simulate | ship|from-disk|from-bundle FOLDER\n", arguments[0]);
+    fmt::print(stderr, "usage: {} prepare|load|launch|simulate | time DEVICE | ship|from-disk|from-bundle FOLDER\n",
+               arguments[0]);
     return 2;
   }
   nlohmann::json report;

@@ -40,6 +40,7 @@ constexpr std::string_view words[] = {"spec",
                                       "q",
                                       "lse",
                                       "q_tiles",
+                                      "pairs",
                                       "seqlen_q",
                                       "v1:q64,kv32,w4,s2,anchored,mma,qreg,online",
                                       "v1:in=f32,out=f32,d=64,dv=8,mask=*:0:top-left,scale=0.125,softcap=none,"

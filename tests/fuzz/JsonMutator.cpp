@@ -115,4 +115,15 @@ std::string mutateJson(std::string_view text, Random &random, std::span<const st
   return root.dump(random.chance(16) ? 1 : -1, ' ', random.chance(2), Json::error_handler_t::replace);
 }
 
+size_t mutateLine(uint8_t *data, size_t size, size_t maxSize, unsigned seed, std::span<const std::string_view> words) {
+  Random random(seed);
+  if (random.chance(8))
+    return LLVMFuzzerMutate(data, size, maxSize);
+  std::string text(viewOf(data, size));
+  size_t begin = text.rfind('\n', random.below(text.size()));
+  begin = begin == text.npos ? 0 : begin + 1;
+  const size_t length = std::min(text.find('\n', begin), text.size()) - begin;
+  return give(text.replace(begin, length, mutateJson(text.substr(begin, length), random, words)), data, maxSize);
+}
+
 } // namespace tessera::fuzz

@@ -13,4 +13,7 @@ namespace tessera::fuzz {
 /// A text that is no JSON, or nests too deeply, has its bytes changed.
 std::string mutateJson(std::string_view text, Random &random, std::span<const std::string_view> words = {});
 
+/// The whole of a custom mutator for texts whose lines may be JSON: one of them is changed.
+size_t mutateLine(uint8_t *data, size_t size, size_t maxSize, unsigned seed, std::span<const std::string_view> words);
+
 } // namespace tessera::fuzz

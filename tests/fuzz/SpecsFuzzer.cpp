@@ -1,9 +1,9 @@
 // specs-fuzzer: any text is given to every reader of texts that name attentions, schedules, architectures, sizes, keys
 // and tuning records. What is read is valid, and has one text that reads as the same.
-#include "autotune/cli/bundle/RecordLines.h"
 #include "autotune/cli/bundle/SpecList.h"
 #include "runtime/bundle/Signature.h"
 #include "runtime/cache/CacheOptions.h"
+#include "runtime/cache/RecordLines.h"
 #include "runtime/spec/CodeTarget.h"
 #include "tests/fuzz/Expect.h"
 #include "tests/fuzz/JsonMutator.h"
@@ -81,11 +81,11 @@ void checkSpecList(std::string_view text) {
 }
 
 void checkRecords(std::string_view text) {
-  for (const TuningRecord &record : cli::readRecordLines(text).records) {
+  for (const TuningRecord &record : readRecordLines(text).records) {
     expect(record.spec.validate().ok() && record.problem.validate().ok(), "a record that is read is valid");
-    const cli::RecordLines again = cli::readRecordLines(cli::recordLine(record));
+    const RecordLines again = readRecordLines(recordLine(record));
     expect(again.damaged.empty() && again.records.size() == 1 && again.records[0] == record,
-           "a record that is written is read as the same", cli::recordLine(record));
+           "a record that is written is read as the same", recordLine(record));
     (void)bucketOf(record.problem);
   }
 }
@@ -114,13 +114,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 /// Changes one line, which may be JSON.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned seed) {
-  fuzz::Random random(seed);
-  if (random.chance(8))
-    return LLVMFuzzerMutate(data, size, maxSize);
-  std::string text(fuzz::viewOf(data, size));
-  size_t begin = text.rfind('\n', random.below(text.size()));
-  begin = begin == text.npos ? 0 : begin + 1;
-  const size_t length = std::min(text.find('\n', begin), text.size()) - begin;
-  return fuzz::give(text.replace(begin, length, fuzz::mutateJson(text.substr(begin, length), random, words)), data,
-                    maxSize);
+  return fuzz::mutateLine(data, size, maxSize, seed, words);
 }

@@ -18,6 +18,7 @@ all of them or those named, each for SECONDS (default 60), from the corpus in te
   npy          .npy files
   safetensors  .safetensors files
   specs        lists of attentions, tuning records, canonical texts, keys, sizes
+  trials       tuning logs
 
 New inputs that reach more code are kept in build/fuzz/corpus and taken up by the next run; an input that fails lies in
 build/fuzz/found, and
@@ -32,7 +33,7 @@ tests/fuzz/corpus as a small file with a name.
 HELP
 }
 
-all=(ptx driver image bundle npy safetensors specs)
+all=(ptx driver image bundle npy safetensors specs trials)
 seconds=60
 fuzzers=()
 for argument in "$@"; do

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kDims[][2] = {{8, 8},     {40, 40},   {64, 64},  {72, 72},  {96, 96}, {128, 128}, {192, 192},
                                  {256, 256}, {192, 128}, {64, 128}, {128, 64}, {8, 256}, {256, 40}};
 enum Length { Zero, One, TileMinusOne, Tile, TilePlusOne, Prime, ThreeTiles, Lengths };
-constexpr int kMasks = 8, kTypes = 5, kGroups = 4, kLayouts = 6, kScores = 4, kSchedules = 9, kExtras = 4;
+constexpr int kMasks = 8, kTypes = 5, kGroups = 4, kLayouts = 6, kScores = 4, kSchedules = 14, kExtras = 4;
 constexpr int kLevels[] = {
     int(std::size(kDims)), Lengths, Lengths, kMasks, kTypes, kGroups, kLayouts, kScores, kSchedules, kExtras};
 enum Factor {
@@ -114,8 +114,8 @@ constexpr const char *kMaskNames[] = {"full",       "causalBR", "causalTL",  "wi
 std::optional<Schedule> scheduleOf(int kind, const AttentionSpec &spec, std::string &label) {
   const Schedule base = defaultFor(spec);
   Schedule wanted = base;
-  constexpr const char *labels[] = {"default", "every",  "anchored", "mma",  "stages2",
-                                    "qreg",    "narrow", "oneWarp",  "three"};
+  constexpr const char *labels[] = {"default", "every", "anchored", "mma",       "stages2", "qreg",       "narrow",
+                                    "oneWarp", "three", "packed",   "headGroup", "first",   "persistent", "together"};
   switch (kind) {
   case 1:
     wanted.rescale = Rescale::Every;
@@ -142,6 +142,23 @@ std::optional<Schedule> scheduleOf(int kind, const AttentionSpec &spec, std::str
     break;
   case 8:
     wanted.loops = Loops::Three;
+    break;
+  case 9:
+    wanted.packHeads = true;
+    break;
+  case 10:
+    wanted.headGroup = 3;
+    break;
+  case 11:
+    wanted.order = TileOrder::FirstFirst;
+    break;
+  case 12:
+    wanted.persistent = true;
+    break;
+  case 13:
+    wanted.packHeads = wanted.persistent = true;
+    wanted.headGroup = 2;
+    wanted.order = TileOrder::FirstFirst;
     break;
   default:
     label = labels[0];

@@ -1,7 +1,7 @@
 // Device memory, launch and verdict of one case.
 #include "tests/kernels/Harness.h"
 
-#include "autotune/cli/SimulatorControl.h"
+#include "autotune/measure/SimulatorControl.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 namespace tessera::kernels {
 namespace {
 
-const cli::SimulatorControl &simulator() {
-  static const cli::SimulatorControl control = [] {
-    const auto found = cli::SimulatorControl::of(device());
+const tune::SimulatorControl &simulator() {
+  static const tune::SimulatorControl control = [] {
+    const auto found = tune::SimulatorControl::of(device());
     if (!found || !*found) {
       fmt::print(stderr, "no simulator: {}\n", found.status().text());
       std::exit(1);
@@ -118,9 +118,12 @@ Status launchAndJudge(const KernelCase &test, const Kernel &kernel, const OnDevi
   Status status = kernel.launch(on.arguments, nullptr);
   if (status.ok())
     status = device().synchronize();
-  if (test.problem.batch && test.problem.heads &&
-      test.problem.seqlenQ) // an empty problem launches nothing and leaves no report
+  if (test.problem.batch && test.problem.heads && test.problem.seqlenQ) {
+    // An empty problem launches nothing and leaves no report.
     findings = simulator().findings();
+    if (const auto counters = simulator().counters(); counters.contains("grid"))
+      outcome.blocks = counters["grid"][0].get<unsigned>();
+  }
   if (!status)
     return status;
   if (Status copied = download(on, outcome); !copied)

@@ -27,6 +27,7 @@ struct Outcome {
   reference::Answer exact;
   reference::Comparison verdict;
   uint32_t rescues = 0;
+  unsigned blocks = 0; ///< of the launch; 0: nothing was launched
   KernelInfo info;
 
   float out(int64_t b, int64_t i, int64_t h, int64_t c) const {

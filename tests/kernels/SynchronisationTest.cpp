@@ -21,6 +21,8 @@ struct Variant {
   Rescale rescale;
   bool causal;
   int64_t seqlen;
+  /// Persistent blocks with so many stages, a few of which have a second query tile; 0: the default schedule.
+  unsigned persistentStages = 0;
 };
 
 void PrintTo(const Variant &variant, std::ostream *out) { *out << variant.name; }
@@ -34,6 +36,15 @@ KernelCase caseOf(const Variant &variant) {
   test.problem = {1, 1, 1, variant.seqlen, variant.seqlen};
   test.schedule = defaultFor(test.spec);
   test.schedule->rescale = variant.rescale;
+  if (variant.persistentStages) {
+    // One block fits on an SM. Their first tiles see no keys and leave copies under way, the second ones see some.
+    test.problem.seqlenQ = 64 * (int64_t(device().info().smCount) + 3);
+    test.schedule->tileQ = 64;
+    test.schedule->tileKv = 256 / variant.persistentStages;
+    test.schedule->stages = variant.persistentStages;
+    test.schedule->order = TileOrder::FirstFirst;
+    test.schedule->persistent = true;
+  }
   test.spec.accessBytes = accessBytesOf(test);
   return test;
 }
@@ -149,7 +160,10 @@ INSTANTIATE_TEST_SUITE_P(Attention, Synchronisation,
                                          Variant{"bf16_d64_anchored", DType::BF16, 64, Rescale::Anchored, true, 200},
                                          Variant{"bf16_d128_causal", DType::BF16, 128, Rescale::Lazy, true, 200},
                                          Variant{"f16_d32_every", DType::F16, 32, Rescale::Every, false, 200},
-                                         Variant{"f32_d64_full", DType::F32, 64, Rescale::Every, false, 200}),
+                                         Variant{"f32_d64_full", DType::F32, 64, Rescale::Every, false, 200},
+                                         Variant{"bf16_d128_persistent", DType::BF16, 128, Rescale::Lazy, true, 300, 1},
+                                         Variant{"f16_d128_persistent_ring", DType::F16, 128, Rescale::Lazy, true, 300,
+                                                 2}),
                          nameOf);
 
 } // namespace

@@ -3,11 +3,12 @@
 #include "autotune/cli/Print.h"
 #include "autotune/cli/SourceFlags.h"
 #include "autotune/cli/bundle/BundleCommands.h"
+#include "autotune/cli/bundle/LogResults.h"
 #include "autotune/cli/bundle/ParallelCompile.h"
-#include "autotune/cli/bundle/RecordLines.h"
 #include "autotune/cli/bundle/SpecList.h"
 #include "autotune/cli/files/ByteSource.h"
 #include "autotune/cli/files/OutputFile.h"
+#include "runtime/cache/RecordLines.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,9 +26,9 @@ constexpr size_t kLargest = 5;                      ///< entries shown
 
 struct BuildFlags {
   std::string specs, output, records, signKey;
-  std::vector<std::string> targets;
+  std::vector<std::string> targets, fromLog;
   std::string schedules = "default";
-  std::optional<int64_t> jobs;
+  std::optional<int64_t> jobs, candidates;
   bool noPtx = false;
   CacheFlags cache;
 };
@@ -41,22 +42,19 @@ Status inFile(const std::string &path, const Status &status) {
   return Status(status.code(), fmt::format("{}: {}", path, status.message()), status.hint());
 }
 
-Result<std::vector<AttentionSpec>> readSpecs(const BuildFlags &flags, const CommonFlags &common) {
+Result<std::vector<ResolvedProblem>> readSpecs(const BuildFlags &flags, const CommonFlags &common) {
   const bool piped = flags.specs == "-";
   const Result<std::string> text = piped ? files::readStdin(kMostText) : files::readWhole(flags.specs, kMostText);
   const std::string name = piped ? "stdin" : flags.specs;
   if (!text)
     return text.status();
-  const Result<std::vector<ResolvedProblem>> problems = parseSpecList(*text);
+  Result<std::vector<ResolvedProblem>> problems = parseSpecList(*text);
   if (!problems)
     return inFile(name, problems.status());
-  std::vector<AttentionSpec> specs;
-  for (const ResolvedProblem &problem : *problems) {
-    for (const std::string &note : problem.notes)
-      remark(common, fmt::format("{}, attention [{}]: {}", name, specs.size(), note));
-    specs.push_back(problem.spec);
-  }
-  return specs;
+  for (size_t i = 0; i < problems->size(); ++i)
+    for (const std::string &note : (*problems)[i].notes)
+      remark(common, fmt::format("{}, attention [{}]: {}", name, i, note));
+  return problems;
 }
 
 /// The words between commas and blanks.
@@ -80,13 +78,75 @@ Result<std::vector<Target>> readTargets(const BuildFlags &flags) {
                       target.status().hint());
       targets.push_back(*target);
     }
-  if (targets.empty())
+  if (targets.empty() && flags.fromLog.empty())
     return Status(Code::InvalidArgument, "--targets names no architecture", "for example --targets sm_80,sm_86");
   return targets;
 }
 
-Result<ScheduleSet> readSchedules(const BuildFlags &flags, const CommonFlags &common) {
+/// What is to be built.
+struct Wanted {
+  std::vector<AttentionSpec> specs;
+  std::vector<Target> targets;
+  ScheduleSet schedules;
+};
+
+template <typename T> void addOnce(std::vector<T> &values, const T &value) {
+  if (std::ranges::find(values, value) == values.end())
+    values.push_back(value);
+}
+
+/// The winners of tuning logs: their attentions and targets, unless the flags name some of them.
+Status takeLogs(const BuildFlags &flags, const CommonFlags &common, Wanted &wanted) {
+  Result<std::vector<TuningRecord>> records =
+      recordsOfLogs(flags.fromLog, [&](const std::string &text) { remark(common, text); });
+  if (!records)
+    return records.status();
+  wanted.schedules = {ScheduleSet::Tuned, {}, *std::move(records)};
+  std::vector<AttentionSpec> specs;
+  std::vector<Target> targets;
+  for (const TuningRecord &record : wanted.schedules.records) {
+    const Result<Target> target = Target::parse(record.target);
+    if (!target)
+      return target.status();
+    addOnce(specs, record.spec);
+    addOnce(targets, *target);
+  }
+  if (flags.specs.empty())
+    wanted.specs = specs;
+  if (wanted.targets.empty())
+    wanted.targets = targets;
+  return {};
+}
+
+/// Contradictions between the flags that say which schedules are built.
+Status checkSources(const BuildFlags &flags) {
+  const std::pair<bool, const char *> sources[] = {{!flags.fromLog.empty(), "--from-log"},
+                                                   {flags.candidates.has_value(), "--candidates"},
+                                                   {flags.schedules != "default", "--schedules"}};
+  const char *first = nullptr;
+  for (const auto &[given, flag] : sources) {
+    if (given && first)
+      return Status(Code::InvalidArgument, fmt::format("{} and {} both say which schedules to build", first, flag),
+                    "leave one of them out");
+    if (given)
+      first = flag;
+  }
+  if (flags.specs.empty() && flags.fromLog.empty())
+    return Status(Code::InvalidArgument, "nothing says which attentions to build",
+                  "add --specs FILE, or --from-log FILE for the winners of a tuning log");
+  return {};
+}
+
+Result<ScheduleSet> readSchedules(const BuildFlags &flags, const CommonFlags &common,
+                                  const std::vector<ResolvedProblem> &problems) {
   ScheduleSet set;
+  if (flags.candidates) {
+    set.kind = ScheduleSet::Candidates;
+    set.candidates = [&problems, count = size_t(*flags.candidates)](const AttentionSpec &spec, const Target &target) {
+      return modelCandidates(problems, spec, target, count);
+    };
+    return set;
+  }
   if (flags.records.empty() != (flags.schedules != "tuned"))
     return flags.records.empty()
                ? Status(Code::InvalidArgument, "--schedules tuned needs tuning records",
@@ -114,8 +174,37 @@ Result<ScheduleSet> readSchedules(const BuildFlags &flags, const CommonFlags &co
   Result<std::vector<Schedule>> candidates = readCandidates(*text);
   if (!candidates)
     return inFile(path, candidates.status());
-  set.candidates = *std::move(candidates);
+  set.candidates = [list = *std::move(candidates)](const AttentionSpec &, const Target &) { return list; };
   return set;
+}
+
+/// Attentions, targets and schedules. `problems` outlives what is returned.
+Result<Wanted> readWanted(const BuildFlags &flags, const CommonFlags &common, std::vector<ResolvedProblem> &problems) {
+  if (Status status = checkSources(flags); !status)
+    return status;
+  Wanted wanted;
+  Result<std::vector<Target>> targets = readTargets(flags);
+  if (!targets)
+    return targets.status();
+  wanted.targets = *std::move(targets);
+  if (!flags.specs.empty()) {
+    Result<std::vector<ResolvedProblem>> list = readSpecs(flags, common);
+    if (!list)
+      return list.status();
+    problems = *std::move(list);
+  }
+  for (const ResolvedProblem &problem : problems)
+    addOnce(wanted.specs, problem.spec);
+  if (!flags.fromLog.empty()) {
+    if (Status status = takeLogs(flags, common, wanted); !status)
+      return status;
+    return wanted;
+  }
+  Result<ScheduleSet> schedules = readSchedules(flags, common, problems);
+  if (!schedules)
+    return schedules.status();
+  wanted.schedules = *std::move(schedules);
+  return wanted;
 }
 
 struct Built {
@@ -214,17 +303,14 @@ void report(const BuildFlags &flags, const CommonFlags &common, const BuildPlan 
 
 Result<ExitCode> build(const BuildFlags &flags, const CommonFlags &common) {
   const auto start = std::chrono::steady_clock::now();
-  if (Status status = checkOutput(flags.output, {flags.specs, flags.records, flags.schedules, flags.signKey}); !status)
+  std::vector<std::string> inputs{flags.specs, flags.records, flags.schedules, flags.signKey};
+  inputs.insert(inputs.end(), flags.fromLog.begin(), flags.fromLog.end());
+  if (Status status = checkOutput(flags.output, inputs); !status)
     return status;
-  const Result<std::vector<Target>> targets = readTargets(flags);
-  if (!targets)
-    return targets.status();
-  const Result<std::vector<AttentionSpec>> specs = readSpecs(flags, common);
-  if (!specs)
-    return specs.status();
-  const Result<ScheduleSet> schedules = readSchedules(flags, common);
-  if (!schedules)
-    return schedules.status();
+  std::vector<ResolvedProblem> problems;
+  const Result<Wanted> wanted = readWanted(flags, common, problems);
+  if (!wanted)
+    return wanted.status();
   std::optional<PrivateKey> key;
   if (!flags.signKey.empty()) {
     const Result<PrivateKey> read = readPrivateKey(flags.signKey);
@@ -232,7 +318,7 @@ Result<ExitCode> build(const BuildFlags &flags, const CommonFlags &common) {
       return read.status();
     key = *read;
   }
-  const Result<BuildPlan> plan = planBuild(*specs, *targets, *schedules);
+  const Result<BuildPlan> plan = planBuild(wanted->specs, wanted->targets, wanted->schedules);
   if (!plan)
     return plan.status();
   for (const std::string &skipped : plan->skipped)
@@ -265,11 +351,18 @@ Command declareBundleBuild(CLI::App &app) {
   app.add_option("--specs", flags->specs,
                  "JSON list of attentions; the keys are the flags of `tessera run`; - is stdin")
       ->type_name("FILE")
-      ->required()
       ->group("Content");
-  app.add_option("--targets", flags->targets, "architectures, e.g. sm_80,sm_86")
+  app.add_option("--targets", flags->targets, "architectures, e.g. sm_80,sm_86 (with --from-log: those of the log)")
       ->type_name("ARCH")
-      ->required()
+      ->group("Content");
+  app.add_option("--from-log", flags->fromLog,
+                 "the winners of these logs of `tessera tune`, with records that choose them, beside the defaults")
+      ->type_name("FILE ...")
+      ->group("Content");
+  addValue(app, "--candidates", flags->candidates, parsePositive,
+           "the schedules that the model puts first for each attention, to be tuned where no compiler is: `tessera "
+           "tune --bundle`",
+           "N")
       ->group("Content");
   app.add_option(
          "--schedules", flags->schedules,

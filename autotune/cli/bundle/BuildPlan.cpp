@@ -12,7 +12,7 @@ namespace {
 /// The schedules wanted for one attention on one target, legal or not.
 std::vector<Schedule> wanted(const AttentionSpec &spec, const Target &target, const ScheduleSet &set) {
   if (set.kind == ScheduleSet::Candidates)
-    return set.candidates;
+    return set.candidates(spec, target);
   std::vector<Schedule> schedules{defaultSchedule(spec, target)};
   for (const TuningRecord &record : set.records)
     if (record.target == target.name && record.spec == spec)

@@ -3,6 +3,7 @@
 
 #include "runtime/spec/TuningRecord.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct BuildItem {
 /// Which schedules each attention is compiled with.
 struct ScheduleSet {
   enum Kind { Default, Tuned, Candidates } kind = Default;
-  std::vector<Schedule> candidates;  ///< Candidates: those that are legal; at least one for every attention and target
+  /// Candidates: those of them that are legal; at least one for every attention and target.
+  std::function<std::vector<Schedule>(const AttentionSpec &, const Target &)> candidates;
   std::vector<TuningRecord> records; ///< Tuned: theirs, and the default
 };
 

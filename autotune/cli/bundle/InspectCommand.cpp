@@ -3,7 +3,7 @@
 #include "autotune/cli/Print.h"
 #include "autotune/cli/SourceFlags.h"
 #include "autotune/cli/bundle/BundleCommands.h"
-#include "autotune/cli/bundle/RecordLines.h"
+#include "runtime/cache/RecordLines.h"
 #include "runtime/image/Digest.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ void inspectJson(const Bundle &bundle) {
   json["targets"] = sizesByTarget(index);
   json["records"] = Json::array();
   for (const TuningRecord &record : index.records)
-    json["records"].push_back(recordJson(record));
+    json["records"].push_back(Json::parse(recordLine(record)));
   json["builds"] = index.builds;
   json["signed_by"] = bundle.signature() ? Json(bundle.signature()->key.text()) : Json(nullptr);
   printJson(json);

@@ -37,6 +37,54 @@ attn.kernel @kernel_c3 schedule(<"v1:q64,kv16,w4,s1,every,add,qsmem,online">) ta
 
 // -----
 
+!global = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>
+attn.kernel @kernel_c4 schedule(<"v1:q64,kv16,w4,s1,every,add,qsmem,online,pack">) target(<"sm_80">) access_bytes(16) {
+^bb0(%q: !global, %k: !global, %v: !global, %o: !global):
+  // expected-error @below {{kernel_c4: the schedule packs heads, and this op does not deal in packed rows}}
+  %batch, %head, %kvHead, %row = attn.program_id
+  attn.return
+}
+
+// -----
+
+!global = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>
+attn.kernel @kernel_c4 schedule(<"v1:q64,kv16,w4,s1,every,add,qsmem,online">) target(<"sm_80">) access_bytes(16) {
+^bb0(%q: !global, %k: !global, %v: !global, %o: !global):
+  %batch, %head, %kvHead, %row = attn.program_id
+  // expected-error @below {{kernel_c4: the schedule does not pack heads, and this op deals in packed rows}}
+  %position = attn.position %row
+  attn.return
+}
+
+// -----
+
+!global = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>
+attn.kernel @kernel_c4 schedule(<"v1:q64,kv16,w4,s1,every,add,qsmem,online,pack">) target(<"sm_80">) access_bytes(16) {
+^bb0(%q: !global, %k: !global, %v: !global, %o: !global):
+  %batch, %head, %kvHead, %row = attn.program_id packed
+  // expected-error @below {{kernel_c4: keys and values have no packed rows}}
+  %key = attn.tile_load %k[%batch, %row, %kvHead] packed : !global -> tensor<16x64xbf16>
+  attn.return
+}
+
+// -----
+
+!global = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>
+attn.kernel @kernel_c4 schedule(<"v1:q64,kv16,w4,s1,every,add,qsmem,online,pack">) target(<"sm_80">) access_bytes(16) {
+^bb0(%q: !global, %k: !global, %v: !global, %o: !global):
+  %batch, %head, %kvHead, %row = attn.program_id packed
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c1 to %c4 step %c1 {
+    %zero = arith.constant dense<0.0> : tensor<64x16xf32>
+    // expected-error @below {{kernel_c4: the schedule packs heads, and this op does not deal in packed rows}}
+    %masked = attn.mask_scores %zero[%row, %i] : tensor<64x16xf32>
+  }
+  attn.return
+}
+
+// -----
+
 func.func @outside() {
   // expected-error @below {{expects parent op 'attn.kernel'}}
   attn.return

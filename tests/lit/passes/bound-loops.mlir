@@ -158,3 +158,45 @@ attn.kernel @huge schedule(<"v1:q32,kv16,w2,s1,every,add,qsmem,online">) target(
 // CHECK-DAG: arith.constant 4294967296 : index
 // CHECK-DAG: arith.constant 4294967297 : index
 // CHECK: attn.length query
+
+// -----
+
+!global = memref<?x?x?x16xbf16, strided<[?, ?, ?, 1]>>
+
+// Packed rows: the diagonal runs from the position of the tile's first row to that of its last. Rows stay what they are.
+attn.kernel @packed schedule(<"v1:q32,kv16,w2,s1,every,add,qsmem,online,pack">) target(<"sm_80">) access_bytes(16) {
+^bb0(%q: !global, %k: !global, %v: !global, %o: !global):
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %max = arith.constant dense<0.0> : tensor<32xf32>
+  %x = arith.constant dense<0.0> : tensor<32x16xf32>
+  %batch, %head, %kvHead, %row = attn.program_id packed
+  %tiles = attn.length key
+  %m = scf.for %i = %c0 to %tiles step %c1 iter_args(%carried = %max) -> (tensor<32xf32>) {
+    %col = arith.muli %i, %c16 : index
+    %masked = attn.mask_scores %x[%row, %col] packed band(<left = 100, right = 7, align = top_left>) : tensor<32x16xf32>
+    %next = attn.row_max %masked init %carried : tensor<32xf32> : tensor<32x16xf32> -> tensor<32xf32>
+    scf.yield %next : tensor<32xf32>
+  }
+  attn.return
+}
+
+// CHECK-LABEL: attn.kernel @packed
+// CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[C7:.*]] = arith.constant 7 : index
+// CHECK-DAG: %[[C31:.*]] = arith.constant 31 : index
+// CHECK-DAG: %[[C100:.*]] = arith.constant 100 : index
+// CHECK-DAG: %[[C101:.*]] = arith.constant 101 : index
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[ROW:.*]] = attn.program_id packed
+// CHECK: %[[QUERIES:.*]] = attn.length query
+// CHECK: %[[FIRST:.*]] = attn.position %[[ROW]]
+// CHECK: %[[LASTROW:.*]] = arith.addi %[[ROW]], %[[C31]]
+// CHECK: %[[LAST:.*]] = attn.position %[[LASTROW]]
+// CHECK: %[[TILEEND:.*]] = arith.addi %[[LAST]], %[[C1]]
+// CHECK: %[[END:.*]] = arith.minsi %[[TILEEND]], %[[QUERIES]]
+// CHECK: arith.addi %[[END]], %[[C7]]
+// CHECK: arith.subi %[[FIRST]], %[[C100]]
+// CHECK: arith.subi %[[TILEEND]], %[[C101]]
+// CHECK: scf.for
+// CHECK: attn.mask_scores %{{.*}}[%[[ROW]], %{{.*}}] packed

@@ -99,3 +99,21 @@ module attributes {attn.schedule = #attn.schedule<"v1:q32,kv16,w2,s1,every,add,q
 // CHECK: attn.mask_scores %[[F]]
 // CHECK: %[[D:.*]] = arith.subf
 // CHECK-NEXT: math.exp %[[D]]
+
+// -----
+
+// Packed heads: query rows are packed rows from the load to the stores; keys and values are those of the group's one head.
+module attributes {attn.schedule = #attn.schedule<"v1:q32,kv16,w2,s1,every,add,qsmem,online,pack">, attn.target = #attn.target<"sm_80">, attn.access_bytes = 16 : i64} {
+  func.func @packed(%q: tensor<?x?x?x64xf16>, %k: tensor<?x?x?x64xf16>, %v: tensor<?x?x?x64xf16>) -> (tensor<?x?x?x64xf16>, tensor<?x?x?xf32>) {
+    %o, %lse = attn.attention %q, %k, %v scale(0.5) : (tensor<?x?x?x64xf16>, tensor<?x?x?x64xf16>, tensor<?x?x?x64xf16>) -> tensor<?x?x?x64xf16>, tensor<?x?x?xf32>
+    return %o, %lse : tensor<?x?x?x64xf16>, tensor<?x?x?xf32>
+  }
+}
+
+// CHECK-LABEL: attn.kernel @packed
+// CHECK: %[[BATCH:.*]], %[[HEAD:.*]], %[[KVHEAD:.*]], %[[ROW:.*]] = attn.program_id packed
+// CHECK: attn.tile_load %{{.*}}[%[[BATCH]], %[[ROW]], %[[HEAD]]] packed :
+// CHECK: attn.tile_load %{{.*}}[%[[BATCH]], %{{.*}}, %[[KVHEAD]]] :
+// CHECK: attn.mask_scores %{{.*}}[%[[ROW]], %{{.*}}] packed :
+// CHECK: attn.tile_store %{{.*}}[%[[BATCH]], %[[ROW]], %[[HEAD]]] packed : tensor<32x64xf16>
+// CHECK: attn.tile_store %{{.*}}[%[[BATCH]], %[[ROW]], %[[HEAD]]] packed : tensor<32xf32>

@@ -1,6 +1,7 @@
 // B3: every error of the file system at every call of every operation. Nothing crashes, nothing wrong is loaded,
 // nothing partial is visible, and a healthy cache goes on.
 #include "runtime/cache/DiskCache.h"
+#include "runtime/cache/TuningLog.h"
 #include "tests/unit/cache/CacheFixtures.h"
 
 #include <algorithm>
@@ -15,6 +16,14 @@ namespace {
 using namespace tessera::test;
 
 const KernelImage present = cacheImage("present"), stored = cacheImage("stored", 300);
+
+TuningRecord tuned(int64_t seqlen) {
+  TuningRecord record;
+  record.device = "GPU";
+  record.target = "sm_80";
+  record.problem.seqlenQ = record.problem.seqlenKv = seqlen;
+  return record;
+}
 
 struct Operation {
   const char *name;
@@ -48,6 +57,8 @@ const Operation operations[] = {
     {"clear", [](DiskCache &cache) { cache.clear(); }},
     {"note", [](DiskCache &cache) { EXPECT_EQ(cache.note("n").value_or("text"), "text"); }},
     {"keep a note", [](DiskCache &cache) { cache.keepNote("n", "other text"); }},
+    {"tuning log", [](DiskCache &cache) { EXPECT_LE(cache.tuningLog()->all().records.size(), 1u); }},
+    {"keep tuning", [](DiskCache &cache) { (void)cache.keepTuning(std::vector{tuned(1024)}); }},
 };
 
 class CacheFault : public testing::TestWithParam<Operation> {
@@ -69,6 +80,7 @@ protected:
     const detail::CacheLayout layout{folder};
     cache->store(present);
     cache->keepNote("n", "text");
+    EXPECT_TRUE(cache->keepTuning(std::vector{tuned(512)}));
     const int64_t old = ::time(nullptr) - 10000;
     setStamp(layout.entry(keyHash(present.keyText)), old);
     const std::string left = layout.folderOf(keyHash(present.keyText)) + "/" + std::string(64, 'c') + ".7-8.tmp";
@@ -99,6 +111,10 @@ protected:
       for (const DiskCache::Verdict &verdict : healthy->verify(false))
         EXPECT_EQ(verdict.fault, CacheMiss::None) << verdict.detail;
       expectRight(healthy->find(present.keyText), present);
+      const RecordLines records = healthy->tuningLog()->all();
+      EXPECT_TRUE(records.damaged.empty());
+      if (std::string_view(GetParam().name) != "clear")
+        EXPECT_EQ(std::ranges::count(records.records, tuned(512)), 1);
       healthy->store(stored);
       DiskCache::Lookup found = healthy->find(stored.keyText);
       EXPECT_TRUE(found.image) << found.detail;

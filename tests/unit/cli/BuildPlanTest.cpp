@@ -29,10 +29,13 @@ TEST(BuildPlan, TheProductHoldsNothingTwice) {
     EXPECT_EQ(item.schedule, defaultSchedule(item.spec, item.target));
 }
 
+ScheduleSet candidates(const std::vector<Schedule> &schedules) {
+  return {ScheduleSet::Candidates, [=](const AttentionSpec &, const Target &) { return schedules; }, {}};
+}
+
 TEST(BuildPlan, CandidatesThatAreNotLegalAreLeftOutWithTheReason) {
   ASSERT_FALSE(large.legal(spec(256), target("sm_86")));
-  const auto plan =
-      planBuild({spec(64), spec(256)}, {target("sm_86")}, {ScheduleSet::Candidates, {large, small, small}, {}});
+  const auto plan = planBuild({spec(64), spec(256)}, {target("sm_86")}, candidates({large, small, small}));
   ASSERT_TRUE(plan) << plan.status().text();
   EXPECT_EQ(plan->items.size(), 3u);
   ASSERT_EQ(plan->skipped.size(), 1u);
@@ -41,7 +44,7 @@ TEST(BuildPlan, CandidatesThatAreNotLegalAreLeftOutWithTheReason) {
 }
 
 TEST(BuildPlan, AnAttentionWithoutAnyScheduleIsAnError) {
-  const auto plan = planBuild({spec(64), spec(256)}, {target("sm_86")}, {ScheduleSet::Candidates, {large}, {}});
+  const auto plan = planBuild({spec(64), spec(256)}, {target("sm_86")}, candidates({large}));
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.status().code(), Code::InvalidArgument);
   EXPECT_NE(plan.status().text().find("d=256"), std::string::npos) << plan.status().text();

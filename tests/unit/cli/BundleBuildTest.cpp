@@ -1,5 +1,5 @@
 // tessera bundle build as a shell sees it.
-#include "autotune/cli/bundle/RecordLines.h"
+#include "runtime/cache/RecordLines.h"
 #include "tests/unit/cli/Workshop.h"
 
 #include "runtime/bundle/Bundle.h"
@@ -85,7 +85,7 @@ TEST_F(BundleBuild, TunedBundlesCarryTheRecordsAndTheirSchedules) {
   record.device = "some GPU";
   record.target = "sm_80";
   record.schedule = *Schedule::parse("v1:q64,kv32,w4,s1,lazy8,add,qsmem,online");
-  write("log.jsonl", "{\"spec\": \n" + cli::recordLine(record));
+  write("log.jsonl", "{\"spec\": \n" + recordLine(record));
   const Ran run =
       tessera("bundle build --specs @one.json --targets sm_80 --schedules tuned --records @log.jsonl -o @a.tsb");
   ASSERT_EQ(run.code, 0) << run.err;
@@ -129,9 +129,14 @@ TEST_F(BundleBuild, MistakesAreNamed) {
   write("unsupported.json", R"([{"head-dim": 100}])");
   write("empty", "");
   const std::tuple<const char *, int, const char *> mistakes[] = {
-      {"bundle build --targets sm_80 -o @a.tsb", 2, "--specs is required"},
-      {"bundle build --specs @specs.json -o @a.tsb", 2, "--targets is required"},
+      {"bundle build --targets sm_80 -o @a.tsb", 2, "nothing says which attentions"},
+      {"bundle build --specs @specs.json -o @a.tsb", 2, "--targets names no architecture"},
       {"bundle build --specs @specs.json --targets sm_80", 2, "--output is required"},
+      {"bundle build --specs @specs.json --targets sm_80 -o @a.tsb --candidates 4 --schedules @empty", 2,
+       "--candidates and --schedules both say"},
+      {"bundle build --from-log @no.jsonl -o @a.tsb --candidates 4", 2, "--from-log and --candidates both say"},
+      {"bundle build --from-log @no.jsonl -o @a.tsb", 5, "no.jsonl"},
+      {"bundle build --from-log @empty -o @a.tsb", 2, "holds no measured trial"},
       {"bundle build --specs @no.json --targets sm_80 -o @a.tsb", 5, "no.json: cannot open it"},
       {"bundle build --specs @bad.json --targets sm_80 -o @a.tsb", 2, "bad.json: attention [1]: \"hed-dim\""},
       {"bundle build --specs @unsupported.json --targets sm_80 -o @a.tsb", 3, "attention [0]"},

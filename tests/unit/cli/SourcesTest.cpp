@@ -1,5 +1,5 @@
 // Where `run` takes kernels from and what `explain --why-miss` says of it. The simulator runs the stub's kernels.
-#include "autotune/cli/bundle/RecordLines.h"
+#include "runtime/cache/RecordLines.h"
 #include "tests/unit/cli/Workshop.h"
 
 #include "runtime/spec/Schedule.h"
@@ -85,7 +85,7 @@ TEST_F(Sources, ATunedScheduleIsTakenAndSaid) {
   record.target = "sm_80";
   record.problem = {1, 4, 4, 16, 16};
   record.schedule = *Schedule::parse("v1:q64,kv32,w4,s1,lazy8,add,qsmem,online");
-  write("log.jsonl", cli::recordLine(record));
+  write("log.jsonl", recordLine(record));
   build("tuned.tsb", R"([{"head-dim": 64}])", " --schedules tuned --records " + path("log.jsonl"));
   const auto report = runJson("--bundle @tuned.tsb");
   EXPECT_EQ(report["schedule"], record.schedule.text());

@@ -244,6 +244,27 @@ TEST(Compiler, TheMeasuredLoopsDoNotSpill) {
   }
 }
 
+// What they add stands around the main loop: the registers in it are those of the default.
+TEST(Compiler, KnobsOfTheTileOrderDoNotSpill) {
+  if (!hasAssembler())
+    GTEST_SKIP() << "skipped: " << tessera_compiler_assembler();
+  for (unsigned dim : {128u, 256u})
+    for (Mask mask : {Mask::full(), Mask::causal(Align::BottomRight)})
+      for (const char *knobs : {",pack", ",h8", ",persist", ",pack,h8,first,persist"}) {
+        Request request;
+        request.spec.headDim = request.spec.valueDim = dim;
+        request.spec.mask = mask;
+        request.schedule =
+            *Schedule::parse(defaultSchedule(request.spec, *Target::parse(request.target)).text() + knobs);
+        auto image = KernelImage::parse(request.run().bytes);
+        ASSERT_TRUE(image) << image.status().text();
+        EXPECT_EQ(image->spillBytes, 0u) << request.schedule->text() << " at d " << dim;
+        EXPECT_EQ(image->grid, gridRuleOf(*request.schedule));
+        EXPECT_EQ(image->parameters.back().name == "pairs",
+                  request.schedule->headGroup > 1 || request.schedule->persistent);
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, DefaultSchedules,
                          testing::Combine(testing::Values("sm_80", "sm_86", "sm_89", "sm_90", "sm_120"),
                                           testing::Values(64u, 96u, 128u, 256u)));

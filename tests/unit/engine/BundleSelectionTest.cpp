@@ -129,6 +129,38 @@ TEST_F(BundleSelection, TheScheduleIsTheGivenTheTunedTheDefaultOrTheFirst) {
   EXPECT_EQ(choose(facts(8, 0)).scheduleReason, "the first that bundle 0 holds for this attention on sm_80");
 }
 
+TEST_F(BundleSelection, B4_74_TheNearerRecordWinsAndTheBundlesWhereBothAreAsNear) {
+  const AttentionSpec spec;
+  Schedule shipped = defaultSchedule(spec, *Target::parse("sm_80")), logged = shipped;
+  shipped.tileKv = 32, logged.tileKv = 16;
+  const auto record = [&](int64_t seqlen, const Schedule &schedule, const char *device = "GPU 8.0") {
+    return TuningRecord{spec, device, "sm_80", {1, 1, 1, seqlen, seqlen}, schedule};
+  };
+  add({fakes::image(spec, "sm_80", shipped), fakes::image(spec, "sm_80")}, {record(512, shipped)});
+  const std::vector<TuningRecord> log = {record(512, logged), record(4096, logged)};
+  const auto tuned = [&](int64_t seqlen, std::span<const TuningRecord> log) {
+    return tunedSchedules(bundles, log, spec, {1, 1, 1, seqlen, seqlen}, facts(8, 0));
+  };
+
+  const std::vector<TunedSchedule> exact = tuned(512, log);
+  ASSERT_EQ(exact.size(), 2u);
+  EXPECT_EQ(exact[0].schedule, shipped);
+  EXPECT_EQ(exact[0].reason, "tuned on GPU 8.0 for q512,kv512,b1,g1 (this shape)");
+  EXPECT_EQ(exact[1].schedule, logged);
+  EXPECT_EQ(exact[1].reason, "tuned on GPU 8.0 for q512,kv512,b1,g1 (this shape, by the tuning log of the cache)");
+  EXPECT_EQ(tuned(4096, log)[0].schedule, logged);
+  EXPECT_EQ(tuned(4000, log)[0].schedule, logged) << "a bucket before the nearest";
+  EXPECT_EQ(tuned(100000, log)[0].schedule, shipped) << "both are but the nearest";
+  const TuningRecord family[] = {record(4096, logged, "GPU 8.0 of another kind")};
+  EXPECT_EQ(tuned(4096, family)[0].schedule, shipped);
+
+  // A bundle that lacks what the log says serves what its own record says.
+  const std::vector<TunedSchedule> both = tuned(4096, log);
+  const BundleChoice choice = chooseFromBundles(bundles, spec, facts(8, 0), nullptr, both);
+  EXPECT_EQ(choice.chosen->entry->schedule, shipped.text());
+  EXPECT_EQ(choice.scheduleReason, "tuned on GPU 8.0 for q512,kv512,b1,g1 (the nearest shape)");
+}
+
 TEST_F(BundleSelection, AnEarlierBundleWins) {
   add({fakes::image({}, "sm_80")});
   add({fakes::image({}, "sm_86")});

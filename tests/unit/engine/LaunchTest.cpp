@@ -99,6 +99,7 @@ TEST_F(Launch, EveryParameterArrivesByName) {
       {"seqlen_q", 300},
       {"seqlen_kv", 517},
       {"q_tiles", 3},
+      {"pairs", 8 * 2},
   };
   EXPECT_EQ(std::size(expected), argumentCount);
   for (auto [name, value] : expected)

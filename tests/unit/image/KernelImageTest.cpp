@@ -56,6 +56,28 @@ TEST(KernelImage, RoundTripsWithAndWithoutCubin) {
   }
 }
 
+TEST(KernelImage, EveryGridRuleRoundTripsAndIsThatOfTheSchedule) {
+  for (bool pack : {false, true})
+    for (bool persistent : {false, true}) {
+      KernelImage image = example();
+      image.schedule.packHeads = pack;
+      image.schedule.persistent = persistent;
+      EXPECT_EQ(image.validate().ok(), !pack && !persistent) << "the grid is still that of the default";
+      image.grid = gridRuleOf(image.schedule);
+      EXPECT_EQ(parseGridRule(text(image.grid)), image.grid);
+      Result<std::string> bytes = image.serialize();
+      ASSERT_TRUE(bytes.ok()) << bytes.status().text();
+      EXPECT_NE(bytes->find("\"grid\":\"" + std::string(text(image.grid)) + "\""), std::string::npos);
+      Result<KernelImage> read = KernelImage::parse(*bytes);
+      ASSERT_TRUE(read.ok()) << read.status().text();
+      EXPECT_EQ(read->grid, image.grid);
+    }
+  EXPECT_EQ(parseGridRule(""), std::nullopt);
+  EXPECT_EQ(parseGridRule("resident"), std::nullopt);
+  // Images of before these rules were known say it in this way.
+  EXPECT_EQ(text(gridRuleOf({})), "ceil(seqlen_q/tile_q)*heads*batch");
+}
+
 TEST(KernelImage, SameImageSameBytes) {
   EXPECT_EQ(*example().serialize(), *example().serialize());
   EXPECT_EQ(*KernelImage::parse(*example().serialize())->serialize(), *example().serialize());
@@ -122,6 +144,7 @@ TEST(KernelImage, MetadataFaultsNameTheField) {
   expect(messageWith("\"tile_q\":128", "\"tile_q\":-28"), "'tile_q' is not a 32-bit number");
   expect(messageWith("\"tile_q\":128", "\"tile_x\":128"), "'tile_q' is missing");
   expect(messageWith("\"tile_q\":128", "\"tile_q\":129"), "tile_q is 129, the schedule's 128");
+  expect(messageWith("tile_q)*heads*batch", "tile_q)*heads*botch"), "'grid' has the unknown rule");
   expect(messageWith("[\"q_batch\",\"i64\"]", "[\"q_batch\",\"i32\"]"), "'q_batch' has type i32, expected i64");
   expect(messageWith("[\"q_batch\",\"i64\"]", "[\"q_botch\",\"i64\"]"), "no parameter 'q_botch'");
   expect(messageWith("[\"q_batch\",\"i64\"]", "[\"k_batch\",\"i64\"]"), "'k_batch' stands twice");
@@ -172,6 +195,9 @@ TEST(KernelImage, ContradictionsAreNotWritten) {
   expect(message([](KernelImage &i) { i.clusterBlocks = 0; }), "clusters of 0 blocks");
   expect(message([](KernelImage &i) { i.clusterBlocks = 2; }), "clusters of 2 blocks; sm_80 allows none");
   expect(message([](KernelImage &i) { i.tileQ = 64; }), "tile_q is 64");
+  expect(
+      message([](KernelImage &i) { i.grid = GridRule::ResidentQueryTiles; }),
+      "the grid is min(ceil(seqlen_q/tile_q)*heads*batch,resident), the schedule's ceil(seqlen_q/tile_q)*heads*batch");
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <set>
 
 namespace tessera {
 namespace {
@@ -41,12 +42,38 @@ TEST(Schedule, TextRoundTrips) {
           }
 }
 
+TEST(Schedule, KnobsOfTheTileOrderStandInTheTextOnlyWhereTheyDifferFromTheDefault) {
+  const Schedule every{.packHeads = true, .headGroup = 8, .order = TileOrder::FirstFirst, .persistent = true};
+  EXPECT_EQ(every.text(), "v1:q128,kv64,w4,s1,lazy8,add,qsmem,online,pack,h8,first,persist");
+  std::set<std::string> texts;
+  for (bool pack : {false, true})
+    for (unsigned group : {1u, 2u, 64u})
+      for (TileOrder order : {TileOrder::LastFirst, TileOrder::FirstFirst})
+        for (bool persistent : {false, true})
+          for (Loops loops : {Loops::Online, Loops::Three}) {
+            Schedule s{.loops = loops, .packHeads = pack, .headGroup = group, .order = order, .persistent = persistent};
+            Result<Schedule> read = Schedule::parse(s.text());
+            ASSERT_TRUE(read.ok()) << read.status().text();
+            EXPECT_EQ(*read, s) << s.text();
+            EXPECT_EQ(read->text(), s.text());
+            EXPECT_EQ(s == Schedule(), s.text() == Schedule().text()) << s.text();
+            texts.insert(s.text());
+          }
+  EXPECT_EQ(texts.size(), 48u);
+}
+
 TEST(Schedule, MalformedTextsAreRefusedWithTheField) {
   for (std::string_view bad :
        {"", "v1:", "q128", "v2:q128,kv64,w4,s1,lazy8,add,qsmem,online", "v1:q128,kv64,w4,s1,lazy8,add,qsmem",
         "v1:q128,kv64,w4,s1,lazy8,add,qsmem,online,", "v1:q128,kv64,w4,s1,lazy,add,qsmem,online",
         "v1:q-128,kv64,w4,s1,lazy8,add,qsmem,online", "v1:q128,kv64,w4,s1,lazyinf,add,qsmem,online",
         "v1:q128,kv64,w4,s1,often,add,qsmem,online", "v1:kv64,q128,w4,s1,lazy8,add,qsmem,online"})
+    EXPECT_FALSE(Schedule::parse(bad).ok()) << bad;
+  for (std::string_view end : {"pack,", "packed", "pack,pack", "persist,pack", "first,h8", "h8,pack", "h", "h1", "h-2",
+                               "h8x", "last", "persist,x"})
+    EXPECT_FALSE(Schedule::parse("v1:q128,kv64,w4,s1,lazy8,add,qsmem,online," + std::string(end)).ok()) << end;
+  for (std::string_view bad :
+       {"v1:q128,kv64,w4,s1,lazy8,add,qsmem,pack,online", "v1:q128,kv64,w4,s1,lazy8,add,qsmem,pack"})
     EXPECT_FALSE(Schedule::parse(bad).ok()) << bad;
   Result<Schedule> bad = Schedule::parse("v1:q128,kvx,w4,s1,lazy8,add,qsmem,online");
   EXPECT_NE(bad.status().message().find("'kv' has 'x'"), std::string::npos) << bad.status().text();
@@ -86,6 +113,12 @@ TEST(Schedule, TilesThatWorkInTheMeasuredLoopsAreLegal) {
     }
 }
 
+TEST(Schedule, APersistentBlockCarriesOneMoreRegister) {
+  const AttentionSpec spec = specOf(DType::BF16, 64, 64);
+  EXPECT_EQ(estimatedRegisters({.persistent = true}, spec), estimatedRegisters({}, spec) + 1);
+  EXPECT_EQ(estimatedRegisters({.packHeads = true, .headGroup = 8}, spec), estimatedRegisters({}, spec));
+}
+
 TEST(Schedule, RefusalsCarryTheValue) {
   const AttentionSpec spec = specOf(DType::BF16, 128, 128);
   auto message = [&](Schedule s, const AttentionSpec &spec, std::string_view on = "sm_80") {
@@ -99,6 +132,15 @@ TEST(Schedule, RefusalsCarryTheValue) {
   expect(message({.tileKv = 272}, spec), "got 272");
   expect(message({.warps = 3}, spec), "got 3");
   expect(message({.stages = 5}, spec), "got 5");
+  expect(message({.headGroup = 0}, spec), "head_group must be 1 to 64, got 0");
+  expect(message({.headGroup = 65}, spec), "got 65");
+  for (DType type : {DType::F16, DType::BF16, DType::F32}) {
+    Schedule knobs = defaultSchedule(specOf(type, 64, 64), target("sm_80"));
+    knobs.packHeads = knobs.persistent = true;
+    knobs.headGroup = 64;
+    knobs.order = TileOrder::FirstFirst;
+    expect(message(knobs, specOf(type, 64, 64)), "legal");
+  }
   expect(message({.stages = 2}, specOf(DType::BF16, 256, 256)), "196608 bytes of shared memory; sm_80 has 166912");
   expect(message({.stages = 2}, spec, "sm_86"), "legal");
   expect(message({.tileKv = 128, .stages = 1}, spec, "sm_89"), "would spill");

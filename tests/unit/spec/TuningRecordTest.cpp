@@ -64,6 +64,21 @@ TEST(TuningRecord, B4_74_AScheduleThatIsNotLegalAnyMoreIsPassedOver) {
   EXPECT_EQ(choose(records, {4, 32, 8, 512, 512}).first, 48u);
 }
 
+TEST(TuningRecord, B4_74_ASimulatorsRecordAnswersForThatSimulatorAlone) {
+  constexpr const char *simulated = "NVIDIA A100-SXM4-80GB (Tessera simulator)";
+  const Problem shape = {4, 32, 8, 512, 512};
+  EXPECT_EQ(choose({record(512, 32, simulated)}, shape, {}, simulated), std::pair(32u, RecordMatch::Exact));
+  EXPECT_EQ(choose({record(4096, 32, simulated)}, shape, {}, simulated), std::pair(32u, RecordMatch::Nearest));
+  EXPECT_EQ(choose({record(512, 32, simulated)}, shape).first, 0u) << "not for the GPU that it poses as";
+  EXPECT_EQ(choose({record(512, 32, simulated)}, shape, {}, "NVIDIA A30 (Tessera simulator)").first, 0u);
+  EXPECT_EQ(choose({record(512, 32, simulated), record(9999, 48, "NVIDIA A30")}, shape),
+            std::pair(48u, RecordMatch::Family));
+  EXPECT_EQ(choose({record(512, 32)}, shape, {}, simulated), std::pair(32u, RecordMatch::Family))
+      << "what was measured";
+  EXPECT_TRUE(isSimulatedDevice(simulated));
+  EXPECT_FALSE(isSimulatedDevice(a100));
+}
+
 TEST(TuningRecord, B4_77_TiesGoToTheFirst) {
   EXPECT_EQ(choose({record(512, 32), record(512, 48)}, {4, 32, 8, 512, 512}).first, 32u);
   EXPECT_EQ(choose({record(512, 48), record(512, 32)}, {4, 32, 8, 600, 600}).first, 48u);

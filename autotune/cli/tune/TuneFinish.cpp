@@ -1,0 +1,78 @@
+// The end of a run: winners recorded, the report written, the outcome printed.
+#include "autotune/cli/Print.h"
+#include "autotune/cli/files/OutputFile.h"
+#include "autotune/cli/tune/TuneSession.h"
+#include "autotune/report/Report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tessera::cli {
+namespace {
+
+/// Enters the winners where engines look for them.
+void record(const TuneFlags &flags, const CommonFlags &common, const tune::SearchOutcome &outcome, TuneReport &report) {
+  if (flags.noRecord)
+    report.whyNotRecorded = "as --no-record asks";
+  else if (flags.shard.count > 1)
+    report.whyNotRecorded = "this is a part of a search: --replay all its logs to record the result";
+  if (!report.whyNotRecorded.empty())
+    return;
+  std::vector<TuningRecord> records;
+  for (const tune::TaskOutcome &task : outcome.tasks)
+    if (task.choice)
+      records.push_back(task.choice->winner.record());
+  const std::shared_ptr<DiskCache> cache = DiskCache::open(flags.cache.options(), warnings(common));
+  if (records.empty())
+    report.whyNotRecorded = "there is no winner";
+  else if (Status status = cache->keepTuning(records); !status)
+    report.whyNotRecorded = status.text();
+  else {
+    report.recorded = records.size();
+    report.recordedIn = cache->tuningPath();
+  }
+}
+
+} // namespace
+
+Result<ExitCode> finishRun(const TuneFlags &flags, const CommonFlags &common, tune::SearchOutcome &outcome,
+                           TuneReport &report, const std::optional<tune::RunFacts> &facts, bool interrupted) {
+  report.outcome = &outcome;
+  record(flags, common, outcome, report);
+  if (!flags.report.empty()) {
+    tune::ReportInput input;
+    input.title = common.commandLine;
+    if (facts)
+      input.gpu = facts->gpu;
+    input.device = report.device;
+    input.modelled = report.modelled;
+    if (facts) {
+      input.driver = fmt::format("driver {}.{}", facts->driverVersion / 1000, facts->driverVersion % 1000 / 10);
+      input.toolchain = fmt::format("{}, build {}", facts->assembler, facts->build.substr(0, 12));
+    }
+    input.outcome = &outcome;
+    if (Status status = files::writeOutput(flags.report, tune::reportHtml(input)); !status)
+      return status;
+    report.html = flags.report;
+  }
+  for (const std::string &warning : outcome.warnings)
+    say("tessera: {}\n", warning);
+  printOutcome(report, common);
+  const auto has = [&](tune::TrialStatus status) {
+    for (const tune::TaskOutcome &task : outcome.tasks)
+      for (const tune::Trial &trial : task.trials)
+        if (trial.status == status)
+          return true;
+    return false;
+  };
+  if (interrupted)
+    return Interrupted;
+  if (flags.shard.count > 1) // its candidates may all be losers; the logs of all shards tell
+    return has(tune::TrialStatus::Wrong) ? CheckFailed : Right;
+  const bool everyTask =
+      std::ranges::all_of(outcome.tasks, [](const tune::TaskOutcome &task) { return task.choice.has_value(); });
+  return has(tune::TrialStatus::Wrong) || !everyTask ? CheckFailed : Right;
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,253 @@
+// Declares the flags of `tessera tune` and turns their texts into values.
+#include "autotune/cli/tune/TuneFlags.h"
+
+#include "autotune/cli/bundle/SpecList.h"
+#include "autotune/cli/files/ByteSource.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace tessera::cli {
+namespace {
+
+constexpr uint64_t kMostText = uint64_t(256) << 20; ///< of a list of attentions
+
+Status refuse(std::string message, std::string hint) {
+  return Status(Code::InvalidArgument, std::move(message), std::move(hint));
+}
+
+/// A number and what stands behind it.
+std::optional<std::pair<double, std::string_view>> leadingNumber(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc())
+    return std::nullopt;
+  return std::pair(value, text.substr(size_t(end - text.data())));
+}
+
+std::vector<std::string> between(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t end; (end = text.find(separator)) != text.npos; text.remove_prefix(end + 1))
+    parts.emplace_back(text.substr(0, end));
+  parts.emplace_back(text);
+  return parts;
+}
+
+Result<std::pair<std::string, std::vector<std::string>>> parseKnob(const std::string &text) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == text.npos || equals + 1 == text.size())
+    return refuse(fmt::format("'{}' limits no knob", text), "write --knob tile_kv=64,96; --dry-run lists the knobs");
+  return std::pair(text.substr(0, equals), between(std::string_view(text).substr(equals + 1), ','));
+}
+
+} // namespace
+
+Result<double> parseDuration(const std::string &text) {
+  constexpr std::pair<std::string_view, double> units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  if (const auto number = leadingNumber(text); number && number->first > 0 && number->first < 1e9)
+    for (const auto &[unit, seconds] : units)
+      if (number->second == unit)
+        return number->first * seconds;
+  return refuse(fmt::format("'{}' is no time", text), "write 90s, 5m or 1h");
+}
+
+Result<tune::Shard> parseShard(const std::string &text) {
+  const std::vector<std::string> parts = between(text, '/');
+  if (parts.size() == 2) {
+    const Result<int64_t> index = parsePositive(parts[0]), count = parsePositive(parts[1]);
+    if (index && count && *index <= *count && *count <= 1'000'000)
+      return tune::Shard{unsigned(*index), unsigned(*count)};
+  }
+  return refuse(fmt::format("'{}' is no shard", text), "write 1/8 to 8/8 for the eight parts of one search");
+}
+
+Result<std::vector<int64_t>> parseLengths(const std::string &text) {
+  std::vector<int64_t> lengths;
+  for (const std::string &part : between(text, ',')) {
+    const Result<int64_t> length = parsePositive(part);
+    if (!length)
+      return refuse(fmt::format("'{}' in '{}' is no length", part, text), "write 512,2048,8192");
+    lengths.push_back(*length);
+  }
+  return lengths;
+}
+
+Result<double> parseMargin(const std::string &text) {
+  if (const auto number = leadingNumber(text); number && (number->second.empty() || number->second == "%"))
+    if (const double margin = number->second.empty() ? number->first : number->first / 100;
+        margin >= 0 && margin <= 0.5)
+      return margin;
+  return refuse(fmt::format("'{}' is no margin", text), "write 1% or 0.01, at most 50%");
+}
+
+Result<Lengths> parseShape(const std::string &text) {
+  const std::vector<std::string> parts = between(text, 'x');
+  const Result<int64_t> first = parsePositive(parts.front()), last = parsePositive(parts.back());
+  if (parts.size() > 2 || !first || !last)
+    return refuse(fmt::format("'{}' is no shape", text),
+                  "write the length, 4096, or queries x keys, 1x4096; heads and batch are flags of their own");
+  return Lengths{*first, *last};
+}
+
+void TuneFlags::addTo(CLI::App &app) {
+  app_ = &app;
+  problem.addTo(app);
+  addValue(app, "--seqlen", seqlens, parseLengths,
+           "key/value lengths to tune for, with as many queries each or with --seqlen-q (default: --seqlen-q and "
+           "--seqlen-kv)",
+           "N,N,...")
+      ->group("Attention");
+  app.add_option("--specs", specs, "JSON list of attentions with their sizes, in place of the flags above")
+      ->type_name("FILE")
+      ->group("Attention");
+
+  app.add_option("--device", device, "cuda:N, sim:NAME or auto (default auto)")->type_name("DEVICE")->group("Search");
+  addValue(app, "--budget", budgetSeconds, parseDuration, "time for everything; the best so far is kept", "90s|5m|1h")
+      ->group("Search");
+  addValue(app, "--trials", trials, parsePositive, "candidates to compile at most, over all attentions and shapes", "N")
+      ->group("Search");
+  addValue(app, "--top", top, parsePositive,
+           "candidates of each attention and shape, best in the model (default 48, but less than a tenth of the space)",
+           "N")
+      ->group("Search");
+  app.add_flag("--exhaustive", exhaustive, "the whole space in place of the model's best")->group("Search");
+  app.add_option_function<std::vector<std::string>>(
+         "--knob",
+         [this](const std::vector<std::string> &texts) {
+           for (const std::string &text : texts) {
+             const auto knob = parseKnob(text);
+             if (!knob)
+               throw CLI::ValidationError("--knob", knob.status().text());
+             knobs[knob->first] = knob->second;
+           }
+         },
+         "only these values of a knob, e.g. tile_kv=64,96; may be given several times")
+      ->type_name("NAME=V,V")
+      ->group("Search");
+  addValue(app, "--margin", margin, parseMargin,
+           "times nearer than this are equal, and a fixed order decides (default 1%)", "P%")
+      ->group("Search");
+  addValue(app, "--jobs", jobs, parsePositive, "compiles at a time (default: one for each processor)", "N")
+      ->group("Search");
+  addValue(app, "--shard", shard, parseShard, "only this part of the search; the logs of all parts make the whole",
+           "I/N")
+      ->group("Search");
+  app.add_option("--bundle", bundle, "candidates are the kernels of this bundle; nothing is compiled")
+      ->type_name("FILE")
+      ->group("Search");
+  app.add_option("--public-key", publicKey, "the bundle must be signed by this key")
+      ->type_name("FILE")
+      ->group("Search");
+
+  app.add_option("--log", log, "append every trial to this file; what stands in it is not done again")
+      ->type_name("FILE")
+      ->group("Results");
+  app.add_option("--replay", replay, "the result of these logs together; nothing is compiled or measured")
+      ->type_name("FILE ...")
+      ->group("Results");
+  app.add_option("--report", report, "write an HTML report, one file")->type_name("FILE")->group("Results");
+  app.add_flag("--no-record", noRecord, "do not enter the winners into the cache's tuning log, which engines choose by")
+      ->group("Results");
+  app.add_flag("--dry-run", dryRun, "what would be tried, with the model's predictions; nothing is compiled")
+      ->group("Results");
+  app.add_flag("--status", status, "how far the run of --log is")->group("Results");
+  app.add_option(
+         "--explain", explainShape,
+         "which schedule this shape gets, why, and what the model says of it: from --log or --replay, else as an "
+         "engine on this machine chooses")
+      ->type_name("N|QxKV")
+      ->group("Results");
+  cache.addTo(app);
+}
+
+Status TuneFlags::check() const {
+  if (!specs.empty())
+    for (const CLI::Option *option :
+         app_->get_options([](const CLI::Option *one) { return one->get_group() == "Attention"; }))
+      if (option->count() > 0 && option->get_single_name() != "specs" && option->get_single_name() != "seqlen")
+        return refuse(fmt::format("--{} and --specs {} both say what to tune", option->get_single_name(), specs),
+                      "put it into the list, or leave --specs out");
+  if (!seqlens.empty() && problem.seqlenKv)
+    return refuse("--seqlen and --seqlen-kv both give the length of keys and values",
+                  "--seqlen takes a list; --seqlen-q alone makes the queries fewer");
+  const std::pair<bool, const char *> modes[] = {
+      {dryRun, "--dry-run"}, {status, "--status"}, {!explainShape.empty(), "--explain"}};
+  const char *mode = nullptr;
+  for (const auto &[given, flag] : modes) {
+    if (!given)
+      continue;
+    if (mode)
+      return refuse(fmt::format("{} and {} are two questions", mode, flag), "ask one at a time");
+    mode = flag;
+  }
+  if (mode && !report.empty() && !status)
+    return refuse(fmt::format("--report is of a run, and {} makes none", mode), "leave one of them out");
+  if (status && log.empty() && replay.empty())
+    return refuse("--status needs the log of a run", "add --log FILE, or --replay FILE ...");
+  if (!replay.empty() && !log.empty())
+    return refuse("--replay measures nothing that --log could keep", "give all logs to --replay");
+  if (!replay.empty() && !bundle.empty())
+    return refuse("--replay tries nothing, and --bundle says what to try", "leave one of them out");
+  if (exhaustive && top)
+    return refuse("--exhaustive takes the whole space, and --top a part of it", "leave one of them out");
+  if (!publicKey.empty() && bundle.empty())
+    return refuse("--public-key is for --bundle, which is not given", "leave it out, or name the bundle");
+  return {};
+}
+
+Result<std::vector<tune::Task>> TuneFlags::tasks(std::vector<std::string> &notes) const {
+  std::vector<ResolvedProblem> problems;
+  if (specs.empty()) {
+    const Result<ResolvedProblem> resolved = problem.resolve();
+    if (!resolved)
+      return resolved.status();
+    problems.push_back(*resolved);
+  } else {
+    const Result<std::string> text = files::readWhole(specs, kMostText);
+    if (!text)
+      return text.status();
+    const Result<std::vector<ResolvedProblem>> list = parseSpecList(*text);
+    if (!list)
+      return Status(list.status().code(), fmt::format("{}: {}", specs, list.status().message()), list.status().hint());
+    problems = *list;
+  }
+  std::vector<tune::Task> tasks;
+  const auto add = [&](const AttentionSpec &spec, const Problem &shape) {
+    const tune::Task task{spec, shape};
+    if (std::find(tasks.begin(), tasks.end(), task) == tasks.end())
+      tasks.push_back(task);
+  };
+  for (const ResolvedProblem &one : problems) {
+    notes.insert(notes.end(), one.notes.begin(), one.notes.end());
+    Problem shape = one.problem();
+    if (seqlens.empty())
+      add(one.spec, shape);
+    for (const int64_t length : seqlens) {
+      shape.seqlenKv = length;
+      shape.seqlenQ = problem.seqlenQ.value_or(length);
+      add(one.spec, shape);
+    }
+  }
+  for (const tune::Task &task : tasks)
+    if (task.problem.batch == 0 || task.problem.heads == 0 || task.problem.seqlenQ == 0 || task.problem.seqlenKv == 0)
+      return refuse("an attention without queries, keys or heads has nothing to tune", "give sizes above 0");
+  return tasks;
+}
+
+tune::SearchOptions TuneFlags::options() const {
+  tune::SearchOptions options;
+  if (exhaustive)
+    options.top = 0;
+  else if (top)
+    options.top = size_t(*top);
+  options.seconds = budgetSeconds;
+  if (trials)
+    options.trials = size_t(*trials);
+  options.margin = margin;
+  options.limits = knobs;
+  options.shard = shard;
+  return options;
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,296 @@
+// Tables and JSON of `tessera tune`.
+#include "autotune/cli/tune/TuneOutput.h"
+
+#include "autotune/cli/Columns.h"
+#include "autotune/cli/Print.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tessera::cli {
+namespace {
+
+std::string timeText(double milliseconds) { return fmt::format("{:.4g} ms", milliseconds); }
+
+Json shapeJson(const Problem &problem) {
+  return {{"batch", problem.batch},
+          {"heads", problem.heads},
+          {"kv_heads", problem.kvHeads},
+          {"seqlen_q", problem.seqlenQ},
+          {"seqlen_kv", problem.seqlenKv}};
+}
+
+Json predictionJson(const tune::Prediction &prediction) {
+  Json json;
+  json["ms"] = number(prediction.milliseconds);
+  json["bound"] = prediction.bound;
+  json["blocks_per_sm"] = prediction.blocksPerSm;
+  json["waves"] = number(prediction.waves);
+  for (const tune::Term &term : prediction.terms)
+    json["terms_ms"][term.name] = number(term.milliseconds);
+  return json;
+}
+
+Json measurementJson(const tune::Trial &trial) {
+  Json json;
+  json["schedule"] = trial.schedule.text();
+  if (trial.measurement) {
+    json["ms"] = number(trial.measurement->milliseconds);
+    json["low_ms"] = number(trial.measurement->lowMs);
+    json["high_ms"] = number(trial.measurement->highMs);
+    json["modelled"] = trial.measurement->modelled;
+    json["method"] = trial.measurement->method;
+    json["throttled"] = trial.measurement->throttled;
+  }
+  return json;
+}
+
+Json outcomeJson(const tune::TaskOutcome &task) {
+  Json json;
+  json["spec"] = task.task.spec.text();
+  json["shape"] = shapeJson(task.task.problem);
+  json["space"] = {{"combinations", task.combinations}, {"legal", task.legal}, {"refused", task.refused}};
+  json["compiled"] = task.compiled;
+  json["from_log"] = task.fromLog;
+  json["measured"] = task.measured;
+  json["complete"] = task.complete;
+  json["seconds"] = number(task.seconds);
+  json["winner"] = task.choice ? measurementJson(task.choice->winner) : Json(nullptr);
+  json["default"] = task.choice && task.choice->byDefault ? measurementJson(*task.choice->byDefault) : Json(nullptr);
+  json["gain"] = task.choice ? number(task.choice->gain()) : Json(nullptr);
+  json["tied"] = task.choice && task.choice->tied;
+  std::map<std::string, size_t> byStatus;
+  for (const tune::Trial &trial : task.trials)
+    ++byStatus[std::string(tune::name(trial.status))];
+  json["trials"] = byStatus;
+  return json;
+}
+
+std::string gainText(const tune::Choice &choice) {
+  if (!choice.byDefault)
+    return "-";
+  return choice.winner.schedule == choice.byDefault->schedule ? "it is the default"
+                                                              : fmt::format("{:.2f}x", choice.gain());
+}
+
+} // namespace
+
+std::string shapeText(const Problem &problem) {
+  const std::string heads = problem.heads == problem.kvHeads ? fmt::format("{}", problem.heads)
+                                                             : fmt::format("{}/{}", problem.heads, problem.kvHeads);
+  return problem.seqlenQ == problem.seqlenKv
+             ? fmt::format("{} x {} heads, {}", problem.batch, heads, problem.seqlenQ)
+             : fmt::format("{} x {} heads, {} x {}", problem.batch, heads, problem.seqlenQ, problem.seqlenKv);
+}
+
+std::string progressText(const tune::SearchEvent &event, const std::vector<tune::Task> &tasks,
+                         const std::string &bestSoFar) {
+  std::string text = fmt::format("{}/{}", event.task + 1, event.tasks);
+  if (event.task < tasks.size())
+    text += fmt::format(" ({})", shapeText(tasks[event.task].problem));
+  text += fmt::format(": compiled {} of {}, measured {}", event.compiled, event.toCompile, event.measured);
+  if (!bestSoFar.empty())
+    text += ", best " + bestSoFar;
+  if (event.etaSeconds)
+    text += fmt::format(", about {:.0f} s left", *event.etaSeconds);
+  return text;
+}
+
+void printOutcome(const TuneReport &report, const CommonFlags &common) {
+  const tune::SearchOutcome &outcome = *report.outcome;
+  if (common.json) {
+    Json json;
+    json["device"] = report.device;
+    json["gpu"] = report.gpu;
+    json["modelled"] = report.modelled;
+    json["tasks"] = Json::array();
+    for (const tune::TaskOutcome &task : outcome.tasks)
+      json["tasks"].push_back(outcomeJson(task));
+    json["interrupted"] = outcome.interrupted;
+    json["out_of_budget"] = outcome.outOfBudget;
+    json["seconds"] = number(report.seconds);
+    json["log"] = report.log.empty() ? Json(nullptr) : Json(report.log);
+    json["report"] = report.html.empty() ? Json(nullptr) : Json(report.html);
+    json["recorded"] = report.recorded;
+    json["recorded_in"] = report.recordedIn.empty() ? Json(nullptr) : Json(report.recordedIn);
+    json["notes"] = report.notes;
+    json["warnings"] = outcome.warnings;
+    return printJson(json);
+  }
+  Table head;
+  head.row("device", report.device);
+  for (const std::string &note : report.notes)
+    head.row("note", note);
+  if (report.modelled)
+    head.row("times", fmt::format("modelled for {}: no time was measured", report.gpu));
+  head.print();
+  show("\n");
+  Columns columns({{"attention"},
+                   {"shape"},
+                   {"schedule"},
+                   {report.modelled ? "modelled" : "time", Columns::Right},
+                   {"gain", Columns::Right},
+                   {"compiled", Columns::Right},
+                   {"of legal", Columns::Right}});
+  for (const tune::TaskOutcome &task : outcome.tasks) {
+    const auto &choice = task.choice;
+    columns.row({specText(task.task.spec.text()), shapeText(task.task.problem),
+                 choice ? choice->winner.schedule.text() : "none",
+                 choice ? timeText(choice->winner.measurement->milliseconds) : "-", choice ? gainText(*choice) : "-",
+                 fmt::format("{}", task.compiled), fmt::format("{}", task.legal)});
+  }
+  columns.print();
+  show("\n");
+  Table foot;
+  if (outcome.interrupted)
+    foot.row("interrupted", "the best so far is kept; the same command goes on" +
+                                std::string(report.log.empty() ? " only with --log" : ""));
+  if (outcome.outOfBudget)
+    foot.row("budget", "used up before everything was tried");
+  if (!report.log.empty())
+    foot.row("log", report.log);
+  if (!report.html.empty())
+    foot.row("report", report.html);
+  if (!report.recordedIn.empty())
+    foot.row("recorded",
+             fmt::format("{} in {}: engines choose by it", counted(report.recorded, "winner"), report.recordedIn));
+  else
+    foot.row("not recorded", report.whyNotRecorded);
+  foot.row("took", fmt::format("{:.1f} s", report.seconds));
+  foot.print();
+}
+
+void printPlans(const std::vector<tune::Plan> &plans, const std::string &device, const std::string &gpu,
+                const CommonFlags &common) {
+  if (common.json) {
+    Json json;
+    json["device"] = device;
+    json["gpu"] = gpu;
+    for (const tune::Plan &plan : plans) {
+      Json one;
+      one["spec"] = plan.task.spec.text();
+      one["shape"] = shapeJson(plan.task.problem);
+      one["space"] = {{"combinations", plan.space.combinations},
+                      {"legal", plan.space.legal.size()},
+                      {"refused", plan.space.refused}};
+      one["candidates"] = Json::array();
+      for (const auto &[schedule, prediction] : plan.candidates) {
+        one["candidates"].push_back(predictionJson(prediction));
+        one["candidates"].back()["schedule"] = schedule.text();
+      }
+      json["tasks"].push_back(std::move(one));
+    }
+    return printJson(json);
+  }
+  constexpr size_t kShown = 10;
+  for (const tune::Plan &plan : plans) {
+    show("{}, {} on {}\n", specText(plan.task.spec.text()), shapeText(plan.task.problem), device);
+    show("  {} of {} combinations are legal, {} would be compiled\n", plan.space.legal.size(), plan.space.combinations,
+         plan.candidates.size());
+    for (const auto &[reason, count] : plan.space.refused)
+      show("  not {}: {}\n", count, reason);
+    show("\n");
+    Columns columns({{"", Columns::Right},
+                     {"schedule"},
+                     {"predicted", Columns::Right},
+                     {"bound by"},
+                     {"blocks/SM", Columns::Right}});
+    for (size_t i = 0; i < std::min(kShown, plan.candidates.size()); ++i) {
+      const auto &[schedule, prediction] = plan.candidates[i];
+      columns.row({fmt::format("{}", i + 1), schedule.text(), timeText(prediction.milliseconds), prediction.bound,
+                   fmt::format("{}", prediction.blocksPerSm)});
+    }
+    columns.print();
+    if (plan.candidates.size() > kShown)
+      show("and {} more (--json has them all)\n", plan.candidates.size() - kShown);
+    show("\n");
+  }
+  show("knobs (--knob NAME=V,V):\n");
+  Columns knobs({{"name"}, {"meaning"}});
+  for (const tune::Knob &knob : tune::Knob::all())
+    knobs.row({std::string(knob.name), std::string(knob.meaning)});
+  knobs.print();
+}
+
+void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::string> &damaged, double margin,
+                 const CommonFlags &common) {
+  const std::vector<tune::Choice> choices = tune::choose(trials, margin);
+  std::map<std::string, size_t> byStatus;
+  for (const tune::Trial &trial : trials)
+    ++byStatus[std::string(tune::name(trial.status))];
+  if (common.json) {
+    Json json;
+    json["trials"] = trials.size();
+    json["by_status"] = byStatus;
+    json["damaged_lines"] = damaged;
+    json["tasks"] = Json::array();
+    for (const tune::Choice &choice : choices) {
+      Json one;
+      one["spec"] = choice.winner.task.spec.text();
+      one["shape"] = shapeJson(choice.winner.task.problem);
+      one["device"] = choice.winner.device;
+      one["measured"] = choice.measured;
+      one["refused"] = choice.refused;
+      one["winner"] = measurementJson(choice.winner);
+      one["gain"] = number(choice.gain());
+      json["tasks"].push_back(std::move(one));
+    }
+    return printJson(json);
+  }
+  std::vector<std::string> counts;
+  for (const auto &[status, count] : byStatus)
+    counts.push_back(fmt::format("{} {}", count, status));
+  show("{}: {}\n\n", counted(trials.size(), "trial"), fmt::join(counts, ", "));
+  Columns columns({{"attention"},
+                   {"shape"},
+                   {"device"},
+                   {"best so far"},
+                   {"time", Columns::Right},
+                   {"gain", Columns::Right},
+                   {"measured", Columns::Right}});
+  for (const tune::Choice &choice : choices)
+    columns.row(
+        {specText(choice.winner.task.spec.text()), shapeText(choice.winner.task.problem), choice.winner.device,
+         choice.winner.schedule.text(),
+         timeText(choice.winner.measurement->milliseconds) + (choice.winner.measurement->modelled ? " (modelled)" : ""),
+         gainText(choice), fmt::format("{}", choice.measured)});
+  columns.print();
+}
+
+void printShapeChoice(const ShapeChoice &choice, const CommonFlags &common) {
+  if (common.json) {
+    Json json;
+    json["spec"] = choice.task.spec.text();
+    json["shape"] = shapeJson(choice.task.problem);
+    json["device"] = choice.device;
+    json["target"] = choice.target;
+    json["schedule"] = choice.schedule.text();
+    json["provenance"] = choice.provenance;
+    json["reason"] = choice.reason;
+    json["source"] = choice.source;
+    json["trial"] = choice.trial ? Json(tune::trialJson(*choice.trial)) : Json(nullptr);
+    json["prediction"] = predictionJson(choice.prediction);
+    return printJson(json);
+  }
+  Table table;
+  table.row("attention", fmt::format("{}, {}", specText(choice.task.spec.text()), shapeText(choice.task.problem)));
+  table.row("device", choice.device);
+  table.row("schedule", choice.schedule.text());
+  table.row("because", choice.reason);
+  table.row("source", choice.source);
+  if (choice.trial && choice.trial->measurement)
+    table.row(choice.trial->measurement->modelled ? "modelled" : "measured",
+              fmt::format("{} for {}", timeText(choice.trial->measurement->milliseconds),
+                          shapeText(choice.trial->task.problem)));
+  table.row("predicted",
+            fmt::format("{}, bound by {}; {} blocks on an SM, {:.2f} waves", timeText(choice.prediction.milliseconds),
+                        choice.prediction.bound, choice.prediction.blocksPerSm, choice.prediction.waves));
+  for (const tune::Term &term : choice.prediction.terms)
+    table.row("  " + term.name, timeText(term.milliseconds));
+  table.print();
+}
+
+} // namespace tessera::cli

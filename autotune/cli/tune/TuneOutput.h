@@ -1,0 +1,53 @@
+// TuneOutput: what `tessera tune` prints: plans, progress, results, the state of a log, the choice for a shape.
+#pragma once
+
+#include "autotune/cli/Commands.h"
+#include "autotune/cli/Describe.h"
+#include "autotune/log/TrialLog.h"
+#include "autotune/search/Search.h"
+
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+/// "1 x 32/8 heads, 2048 queries, 2048 keys".
+std::string shapeText(const Problem &problem);
+/// One line for a progress display.
+std::string progressText(const tune::SearchEvent &event, const std::vector<tune::Task> &tasks,
+                         const std::string &bestSoFar);
+
+/// What a run was and what it left behind.
+struct TuneReport {
+  std::string device, gpu;
+  bool modelled = false;
+  std::vector<std::string> notes;
+  const tune::SearchOutcome *outcome = nullptr;
+  double seconds = 0;
+  std::string log, html;  ///< empty: none
+  size_t recorded = 0;    ///< winners entered into the cache's tuning log
+  std::string recordedIn; ///< its path; empty: not entered
+  std::string whyNotRecorded;
+};
+void printOutcome(const TuneReport &report, const CommonFlags &common);
+
+void printPlans(const std::vector<tune::Plan> &plans, const std::string &device, const std::string &gpu,
+                const CommonFlags &common);
+
+/// How far a log is, by task and device.
+void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::string> &damaged, double margin,
+                 const CommonFlags &common);
+
+/// Which schedule a shape gets.
+struct ShapeChoice {
+  tune::Task task;
+  std::string device, target, source; ///< source: the log's path, or "engine"
+  Schedule schedule;
+  std::string provenance;           ///< exact, bucket, nearest, family, default
+  std::string reason;               ///< one sentence
+  std::optional<tune::Trial> trial; ///< behind the choice, where the log has it
+  tune::Prediction prediction;      ///< of the model for this shape
+};
+void printShapeChoice(const ShapeChoice &choice, const CommonFlags &common);
+
+} // namespace tessera::cli

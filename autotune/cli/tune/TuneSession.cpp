@@ -1,0 +1,96 @@
+// Logs, device and bundle of a tuning run.
+#include "autotune/cli/tune/TuneSession.h"
+
+#include "autotune/cli/DeviceChoice.h"
+#include "autotune/cli/Print.h"
+#include "autotune/cli/files/ByteSource.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace tessera::cli {
+namespace {
+
+constexpr uint64_t kMostLog = uint64_t(1) << 30;
+
+/// The compiler that the workers will use, as trials name it.
+Result<std::pair<std::string, std::string>> identify(const TuneFlags &flags, const Target &target,
+                                                     const tune::Task &task, const Bundle *bundle) {
+  if (bundle) { // its kernels were made elsewhere, by whatever made them
+    std::string builds;
+    for (const std::string &build : bundle->index().builds)
+      builds += (builds.empty() ? "" : "+") + build;
+    return std::pair(builds, std::string("bundle"));
+  }
+  ImageSource source(DiskCache::open(flags.cache.options(), [](const std::string &) {}), {});
+  const Result<ImageKey> key = source.keyOf(task.spec, defaultSchedule(task.spec, target), target);
+  if (!key)
+    return key.status();
+  return std::pair(key->compilerBuild, key->assembler);
+}
+
+} // namespace
+
+void remark(const CommonFlags &common, const std::string &text) {
+  if (!common.quiet)
+    say("tessera: {}\n", text);
+}
+
+Result<std::vector<tune::Trial>> readLogs(const std::vector<std::string> &paths, bool mayLack,
+                                          const CommonFlags &common, std::vector<std::string> *damaged) {
+  std::vector<std::vector<tune::Trial>> logs;
+  for (const std::string &path : paths) {
+    if (std::error_code error; mayLack && !std::filesystem::exists(path, error))
+      continue;
+    const Result<std::string> text = files::readWhole(path, kMostLog);
+    if (!text)
+      return text.status();
+    tune::TrialLines lines = tune::readTrials(*text);
+    for (const std::string &line : lines.damaged) {
+      remark(common, fmt::format("{}: passed over {}", path, line));
+      if (damaged)
+        damaged->push_back(path + ": " + line);
+    }
+    logs.push_back(std::move(lines.trials));
+  }
+  return tune::mergeTrials(logs);
+}
+
+std::vector<std::string> logPaths(const TuneFlags &flags) {
+  return flags.replay.empty() ? flags.log.empty() ? std::vector<std::string>{} : std::vector{flags.log} : flags.replay;
+}
+
+Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, const tune::Task &task, bool forRun) {
+  Result<Device> device = openDevice(flags.device, common.quiet);
+  if (!device)
+    return device.status();
+  const Result<tune::Gpu> gpu = tune::Gpu::of(device->info());
+  if (!gpu)
+    return gpu.status();
+  std::shared_ptr<const Bundle> bundle;
+  if (!flags.bundle.empty()) {
+    const Result<std::shared_ptr<const Bundle>> opened = Bundle::open(flags.bundle);
+    if (!opened)
+      return opened.status();
+    bundle = *opened;
+    if (!flags.publicKey.empty()) {
+      const Result<PublicKey> key = readPublicKey(flags.publicKey);
+      if (!key)
+        return key.status();
+      if (Status status = bundle->verifySignature(*key); !status)
+        return status;
+    }
+  }
+  Result<std::pair<std::string, std::string>> compiler = std::pair<std::string, std::string>();
+  if (forRun)
+    compiler = identify(flags, device->target(), task, bundle.get());
+  if (!compiler)
+    return compiler.status();
+  const int driver = device->context()->driver().version();
+  return Session{*device,
+                 {*gpu, device->target(), device->info().name, compiler->first, compiler->second, driver},
+                 std::move(bundle)};
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,45 @@
+// TuneSession: what the parts of `tessera tune` share: the logs, the device with what is known of it, and the end of a
+// run.
+#pragma once
+
+#include "autotune/cli/tune/TuneFlags.h"
+#include "autotune/cli/tune/TuneOutput.h"
+#include "runtime/engine/Engine.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+/// On stderr unless quiet.
+void remark(const CommonFlags &common, const std::string &text);
+
+/// The trials of logs, damaged lines said. A log that is not there yet is empty where `mayLack`.
+Result<std::vector<tune::Trial>> readLogs(const std::vector<std::string> &paths, bool mayLack,
+                                          const CommonFlags &common, std::vector<std::string> *damaged = nullptr);
+/// Those of --replay, or that of --log.
+std::vector<std::string> logPaths(const TuneFlags &flags);
+
+struct Session {
+  Device device;
+  tune::RunFacts facts;
+  std::shared_ptr<const Bundle> bundle; ///< null: candidates are compiled
+};
+
+/// Opens the device and the bundle; for a run, also finds out who compiles.
+Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, const tune::Task &task, bool forRun);
+
+/// Records the winners, writes the HTML report, prints the outcome. `facts` is absent where the logs are of no known
+/// GPU.
+Result<ExitCode> finishRun(const TuneFlags &flags, const CommonFlags &common, tune::SearchOutcome &outcome,
+                           TuneReport &report, const std::optional<tune::RunFacts> &facts, bool interrupted);
+
+// The modes of the command; runSearch is the ordinary one.
+Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common);
+Result<ExitCode> runReplay(const TuneFlags &flags, const CommonFlags &common);
+Result<ExitCode> runPlan(const TuneFlags &flags, const CommonFlags &common);
+Result<ExitCode> runStatus(const TuneFlags &flags, const CommonFlags &common);
+Result<ExitCode> runExplain(const TuneFlags &flags, const CommonFlags &common);
+
+} // namespace tessera::cli

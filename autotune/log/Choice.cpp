@@ -1,0 +1,159 @@
+// Merging logs, and what trials amount to: one winner for every task and device.
+#include "autotune/log/TrialLog.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace tessera::tune {
+namespace {
+
+/// Sorts and compares trials whatever else is known of them.
+std::string textOf(const Trial &trial) {
+  return trialJson(trial).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+using TaskKey = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t, int64_t, std::string, std::string>;
+
+TaskKey taskKey(const Trial &trial) {
+  const Problem &p = trial.task.problem;
+  return {trial.task.spec.text(), p.seqlenQ, p.seqlenKv, p.batch, p.heads, p.kvHeads, trial.device, trial.target};
+}
+
+auto tools(const Trial &trial) { return std::tie(trial.build, trial.assembler, trial.driverVersion); }
+
+bool isTimed(const Trial &trial) {
+  return trial.status == TrialStatus::Measured && trial.measurement && std::isfinite(trial.measurement->milliseconds) &&
+         trial.measurement->milliseconds > 0 && !(trial.verification && !trial.verification->right);
+}
+
+bool isRefused(const Trial &trial) {
+  switch (trial.status) {
+  case TrialStatus::Measured:
+  case TrialStatus::Predicted:
+  case TrialStatus::Duplicate:
+    return false;
+  case TrialStatus::Spills:
+  case TrialStatus::Failed:
+  case TrialStatus::Crashed:
+  case TrialStatus::TimedOut:
+  case TrialStatus::Faulted:
+  case TrialStatus::Wrong:
+    return true;
+  }
+  return true;
+}
+
+/// The trial that counts for its schedule, of at least one.
+const Trial *middle(std::vector<const Trial *> trials) {
+  const auto worth = [](const Trial *trial) {
+    const Measurement &m = *trial->measurement;
+    return std::tuple(m.throttled || m.stoppedEarly, -int64_t(m.repeats));
+  };
+  const auto best = worth(*std::ranges::min_element(trials, {}, worth));
+  std::erase_if(trials, [&](const Trial *trial) { return worth(trial) != best; });
+  std::ranges::sort(trials, {},
+                    [](const Trial *trial) { return std::tuple(trial->measurement->milliseconds, textOf(*trial)); });
+  return trials[(trials.size() - 1) / 2];
+}
+
+/// The trials of one task, device and target.
+using Group = std::vector<const Trial *>;
+
+/// Leaves the timed trials that may be compared: of the tools of the newest one, and measured ones where there are any.
+Group comparable(Group group) {
+  std::erase_if(group, [](const Trial *trial) { return !isTimed(*trial); });
+  if (group.empty())
+    return group;
+  const Trial *newest = *std::ranges::max_element(group, {}, [](const Trial *trial) {
+    return std::tuple(trial->time ? trial->time : INT64_MAX, tools(*trial)); // what is not logged yet was made just now
+  });
+  std::erase_if(group, [&](const Trial *trial) { return tools(*trial) != tools(*newest); });
+  const bool measured = std::ranges::any_of(group, [](const Trial *trial) { return !trial->measurement->modelled; });
+  std::erase_if(group, [&](const Trial *trial) { return measured && trial->measurement->modelled; });
+  return group;
+}
+
+std::optional<Choice> choiceOf(const Group &group, double margin) {
+  const Group timed = comparable(group);
+  const Result<Target> target = Target::parse(group.front()->target);
+  if (timed.empty() || !target)
+    return std::nullopt;
+
+  std::set<std::string> broken, refused;
+  for (const Trial *trial : group) {
+    if (tools(*trial) != tools(*timed.front()))
+      continue;
+    if (isRefused(*trial))
+      refused.insert(trial->schedule.text());
+    if (trial->status == TrialStatus::Wrong || trial->status == TrialStatus::Faulted ||
+        (trial->verification && !trial->verification->right))
+      broken.insert(trial->schedule.text());
+  }
+  std::map<std::string, Group> bySchedule;
+  for (const Trial *trial : timed)
+    bySchedule[trial->schedule.text()].push_back(trial);
+
+  const Task &task = group.front()->task;
+  const Schedule standard = defaultSchedule(task.spec, *target);
+  Choice choice;
+  Group able;
+  for (const auto &[schedule, trials] : bySchedule) {
+    refused.erase(schedule);
+    const Trial *trial = middle(trials);
+    if (trial->schedule == standard && !broken.contains(schedule))
+      choice.byDefault = *trial;
+    const bool right = trial->verification && trial->verification->right && !broken.contains(schedule);
+    if (right && !trial->measurement->stoppedEarly && trial->schedule.legal(task.spec, *target))
+      able.push_back(trial);
+  }
+  if (able.empty())
+    return std::nullopt;
+  const auto time = [](const Trial *trial) { return trial->measurement->milliseconds; };
+  const double limit = time(*std::ranges::min_element(able, {}, time)) * (1 + margin);
+  std::erase_if(able, [&](const Trial *trial) { return time(trial) > limit; });
+  choice.winner = **std::ranges::min_element(
+      able, [&](const Trial *a, const Trial *b) { return preference(a->schedule, b->schedule, task, *target) < 0; });
+  choice.measured = bySchedule.size();
+  choice.refused = refused.size();
+  choice.tied = able.size() > 1;
+  return choice;
+}
+
+} // namespace
+
+std::vector<Trial> mergeTrials(std::span<const std::vector<Trial>> logs) {
+  std::map<std::string, const Trial *> byText;
+  for (const std::vector<Trial> &log : logs)
+    for (const Trial &trial : log)
+      byText.emplace(textOf(trial), &trial);
+  std::vector<Trial> merged;
+  merged.reserve(byText.size());
+  for (const auto &[text, trial] : byText)
+    merged.push_back(*trial);
+  return merged;
+}
+
+bool standsFor(const Trial &logged, const Trial &wanted) {
+  return logged.task == wanted.task && logged.schedule == wanted.schedule && logged.device == wanted.device &&
+         logged.target == wanted.target && tools(logged) == tools(wanted);
+}
+
+double Choice::gain() const {
+  return byDefault ? byDefault->measurement->milliseconds / winner.measurement->milliseconds : 1;
+}
+
+std::vector<Choice> choose(std::span<const Trial> trials, double margin) {
+  std::map<TaskKey, Group> groups;
+  for (const Trial &trial : trials)
+    groups[taskKey(trial)].push_back(&trial);
+  std::vector<Choice> choices;
+  for (const auto &[key, group] : groups)
+    if (std::optional<Choice> choice = choiceOf(group, margin))
+      choices.push_back(*std::move(choice));
+  return choices;
+}
+
+} // namespace tessera::tune

@@ -1,0 +1,31 @@
+// Reading trials from the lines of a log.
+#include "autotune/log/JsonFields.h"
+#include "autotune/log/TrialLog.h"
+#include "runtime/cache/Lines.h"
+
+namespace tessera::tune {
+namespace {
+
+constexpr size_t kMostBytes = size_t(1) << 20; ///< of one line; a trial has about four thousand
+constexpr int kMostDepth = 8;                  ///< of what is kept of one; a trial has three
+
+} // namespace
+
+TrialLines readTrials(std::string_view text) {
+  TrialLines lines;
+  lines.damaged = readLines(text, kMostBytes, [&](std::string_view line) -> Status {
+    const auto shallow = [](int depth, Json::parse_event_t, Json &) { return depth <= kMostDepth; };
+    const Json json = Json::parse(line, shallow, /*allow_exceptions=*/false);
+    if (!json.is_object())
+      return Status(Code::File, "no JSON object");
+    if (const auto kind = json.find("kind"); kind != json.end() && kind->is_string() && *kind != "trial")
+      return {};
+    Result<Trial> trial = trialFromJson(json);
+    if (trial)
+      lines.trials.push_back(*std::move(trial));
+    return trial.status();
+  });
+  return lines;
+}
+
+} // namespace tessera::tune

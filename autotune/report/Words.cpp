@@ -1,0 +1,169 @@
+// Texts of tasks, statuses and numbers.
+#include "autotune/report/Words.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace tessera::tune::report {
+
+namespace {
+
+std::string maskWords(const Mask &mask) {
+  if (mask.isFull())
+    return "full";
+  const std::string align = mask.align == Align::TopLeft ? ", top-left" : ", bottom-right";
+  if (!mask.left && mask.right == 0)
+    return "causal" + align;
+  const auto side = [](std::optional<int64_t> keys) { return keys ? std::to_string(*keys) : std::string("any"); };
+  return fmt::format("window {} back, {} ahead{}", side(mask.left), side(mask.right), align);
+}
+
+} // namespace
+
+std::string specWords(const AttentionSpec &spec) {
+  std::string text(name(spec.dtype));
+  if (spec.outputType() != spec.dtype)
+    text += fmt::format(" to {}", name(spec.outputType()));
+  text += spec.valueDim == spec.headDim ? fmt::format(", d {}", spec.headDim)
+                                        : fmt::format(", d {} and {}", spec.headDim, spec.valueDim);
+  text += ", " + maskWords(spec.mask);
+  AttentionSpec usual = spec;
+  usual.scale.reset();
+  if (spec.effectiveScale() != usual.effectiveScale())
+    text += fmt::format(", scale {}", spec.effectiveScale());
+  if (spec.softcap)
+    text += fmt::format(", softcap {}", *spec.softcap);
+  if (contains(spec.outputs, Output::LSE))
+    text += ", with LSE";
+  if (spec.dtype == DType::F32 && spec.precision == Precision::Precise)
+    text += ", precise";
+  if (spec.accessBytes != AttentionSpec{}.accessBytes)
+    text += fmt::format(", accesses of {} bytes", spec.accessBytes);
+  return text;
+}
+
+std::string shapeWords(const Problem &problem) {
+  std::string text = problem.seqlenQ == problem.seqlenKv
+                         ? fmt::format("{} queries and keys, ", count(uint64_t(problem.seqlenQ)))
+                         : fmt::format("{}, {}, ", counted(uint64_t(problem.seqlenQ), "query", "queries"),
+                                       counted(uint64_t(problem.seqlenKv), "key", "keys"));
+  text += counted(uint64_t(problem.heads), "head", "heads");
+  if (problem.kvHeads != problem.heads)
+    text += fmt::format(" on {}", count(uint64_t(problem.kvHeads)));
+  return problem.batch == 1 ? text : fmt::format("{}, batch {}", text, count(uint64_t(problem.batch)));
+}
+
+std::string shapeWords(const SearchOutcome &outcome, const TaskOutcome &task) {
+  const auto device = [](const TaskOutcome &one) { return one.trials.empty() ? std::string() : one.trials[0].device; };
+  std::string text = shapeWords(task.task.problem);
+  const std::string own = device(task);
+  for (const TaskOutcome &other : outcome.tasks)
+    if (!own.empty() && !other.trials.empty() && device(other) != own)
+      return fmt::format("{}, {}", text, own);
+  return text;
+}
+
+std::string_view statusWords(TrialStatus status) {
+  switch (status) {
+  case TrialStatus::Measured:
+    return "timed";
+  case TrialStatus::Predicted:
+    return "right, not timed";
+  case TrialStatus::Duplicate:
+    return "duplicate";
+  case TrialStatus::Spills:
+    return "spills";
+  case TrialStatus::Failed:
+    return "compiler refused";
+  case TrialStatus::Crashed:
+    return "crashed";
+  case TrialStatus::TimedOut:
+    return "timed out";
+  case TrialStatus::Faulted:
+    return "launch failed";
+  case TrialStatus::Wrong:
+    return "wrong answer";
+  }
+  return "unknown";
+}
+
+std::string count(uint64_t value) {
+  std::string text = std::to_string(value);
+  for (size_t at = text.size(); at > 3; at -= 3)
+    text.insert(at - 3, ",");
+  return text;
+}
+
+std::string counted(uint64_t value, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count(value), value == 1 ? one : many);
+}
+
+std::string number(double value, int digits) {
+  if (std::isnan(value))
+    return "–";
+  if (std::isinf(value))
+    return value > 0 ? "∞" : "−∞";
+  const double magnitude = std::fabs(value);
+  if (magnitude != 0 && (magnitude < 1e-5 || magnitude >= 1e9))
+    return fmt::format("{:.{}e}", value, digits - 1);
+  const int whole = magnitude == 0 ? 1 : int(std::floor(std::log10(magnitude))) + 1;
+  return fmt::format("{:.{}f}", value, std::max(0, digits - whole));
+}
+
+std::string ratio(double value) { return fmt::format("{}×", number(value, value < 10 ? 3 : 2)); }
+
+std::string duration(double seconds) {
+  if (!(seconds >= 0) || std::isinf(seconds))
+    return "–";
+  if (seconds < 60)
+    return number(seconds, seconds < 10 ? 2 : 3) + " s";
+  const auto whole = uint64_t(std::llround(seconds));
+  if (whole < 3600)
+    return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", count(whole / 3600), whole % 3600 / 60);
+}
+
+std::string kilobytes(uint64_t bytes) {
+  return bytes % 1024 == 0 ? fmt::format("{} KB", bytes / 1024) : fmt::format("{:.1f} KB", double(bytes) / 1024);
+}
+
+std::optional<double> timeOf(const Trial &trial) {
+  if (trial.status != TrialStatus::Measured || !trial.measurement)
+    return std::nullopt;
+  const double milliseconds = trial.measurement->milliseconds;
+  return std::isfinite(milliseconds) && milliseconds > 0 ? std::optional(milliseconds) : std::nullopt;
+}
+
+const Prediction *bestPrediction(const Trial &trial) {
+  return trial.after ? &*trial.after : trial.before ? &*trial.before : nullptr;
+}
+
+std::optional<double> teraflops(const Trial &trial, double milliseconds) {
+  const Prediction *prediction = bestPrediction(trial);
+  if (!prediction || !(prediction->flops > 0) || !(milliseconds > 0) || !std::isfinite(milliseconds))
+    return std::nullopt;
+  return prediction->flops / (milliseconds * 1e9);
+}
+
+bool isWrong(const Trial &trial) {
+  return trial.status == TrialStatus::Wrong || (trial.verification && !trial.verification->right);
+}
+
+bool isRefused(const Trial &trial) {
+  return trial.status != TrialStatus::Measured && trial.status != TrialStatus::Predicted;
+}
+
+bool isWinner(const TaskOutcome &outcome, const Trial &trial) {
+  return outcome.choice && outcome.choice->winner.schedule == trial.schedule &&
+         timeOf(outcome.choice->winner) == timeOf(trial);
+}
+
+std::optional<double> gainOf(const TaskOutcome &outcome) {
+  if (!outcome.choice || !outcome.choice->byDefault || !timeOf(outcome.choice->winner) ||
+      !timeOf(*outcome.choice->byDefault))
+    return std::nullopt;
+  return outcome.choice->gain();
+}
+
+} // namespace tessera::tune::report

@@ -1,0 +1,64 @@
+// Shares of time and compiles, and medians of what was used.
+#include "autotune/search/Budget.h"
+
+#include "autotune/search/Median.h"
+
+#include <algorithm>
+
+namespace tessera::tune {
+namespace {
+
+/// Of a task's time; the rest is for the rounds of measurement after the last compile.
+constexpr double kShareOfCompiles = 0.7;
+
+} // namespace
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Budget::Budget(const SearchOptions &options, size_t tasks, const std::atomic<bool> &stop)
+    : stop_(stop), seconds_(options.seconds), trials_(options.trials), tasksLeft_(tasks) {}
+
+void Budget::beginTask() {
+  const size_t tasks = std::max<size_t>(tasksLeft_, 1);
+  if (tasksLeft_ > 0)
+    --tasksLeft_;
+  if (trials_)
+    taskTrialsEnd_ = trialsUsed_ + (*trials_ - std::min(trialsUsed_, *trials_) + tasks - 1) / tasks;
+  if (!seconds_)
+    return;
+  const double share = *secondsLeft() / double(tasks);
+  const auto after = [now = std::chrono::steady_clock::now()](double seconds) {
+    return now +
+           std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  taskEnd_ = after(share);
+  compilesEnd_ = after(share * kShareOfCompiles);
+}
+
+size_t Budget::compilesLeft() const {
+  return trials_ ? taskTrialsEnd_ - std::min(trialsUsed_, taskTrialsEnd_) : SIZE_MAX;
+}
+
+bool Budget::timeToMeasure() const { return over() || late(compilesEnd_); }
+
+std::optional<double> Budget::secondsLeft() const {
+  if (!seconds_)
+    return std::nullopt;
+  return std::max(0.0, *seconds_ - elapsed());
+}
+
+void Pace::candidates(double seconds, size_t count, bool fresh) {
+  if (count > 0)
+    (fresh ? fresh_ : shared_).push_back(seconds / double(count));
+}
+
+std::optional<double> Pace::left(size_t fresh, size_t shared, size_t tasks) const {
+  if (fresh_.empty() && shared_.empty())
+    return std::nullopt;
+  const double each = medianOf(fresh_), again = shared_.empty() ? each : medianOf(shared_);
+  return double(fresh) * each + double(shared) * again + double(tasks) * medianOf(finishes_);
+}
+
+} // namespace tessera::tune

@@ -1,0 +1,55 @@
+// Budget: how much time and how many compiles are left for a task, and when the whole run will be done.
+#pragma once
+
+#include "autotune/search/Search.h"
+
+#include <chrono>
+
+namespace tessera::tune {
+
+/// Seconds since `start`.
+double secondsSince(std::chrono::steady_clock::time_point start);
+
+/// What a run may use, in equal shares for the tasks that are left: what one does not need is shared by the rest.
+class Budget {
+public:
+  Budget(const SearchOptions &options, size_t tasks, const std::atomic<bool> &stop);
+
+  void beginTask();
+  void countCompiles(size_t compiles) { trialsUsed_ += compiles; }
+  /// Compiles that this task may still have.
+  size_t compilesLeft() const;
+  /// Whether new candidates must not begin, so that those there are can be measured.
+  bool timeToMeasure() const;
+  /// Whether the task must end at once.
+  bool over() const { return stopped() || late(taskEnd_); }
+  bool stopped() const { return stop_; }
+  double elapsed() const { return secondsSince(start_); }
+  /// Of the whole run; absent where time is unlimited.
+  std::optional<double> secondsLeft() const;
+
+private:
+  using Time = std::chrono::steady_clock::time_point;
+  static bool late(const std::optional<Time> &end) { return end && std::chrono::steady_clock::now() >= *end; }
+
+  const Time start_ = std::chrono::steady_clock::now();
+  const std::atomic<bool> &stop_;
+  const std::optional<double> seconds_;
+  const std::optional<size_t> trials_;
+  size_t tasksLeft_, trialsUsed_ = 0, taskTrialsEnd_ = 0;
+  std::optional<Time> taskEnd_, compilesEnd_;
+};
+
+/// The time that a run will still take, from the medians of what its parts took so far.
+class Pace {
+public:
+  void candidates(double seconds, size_t count, bool fresh);
+  void finish(double seconds) { finishes_.push_back(seconds); }
+  /// `fresh` candidates have to be compiled, `shared` ones have been or will be for another task.
+  std::optional<double> left(size_t fresh, size_t shared, size_t tasks) const;
+
+private:
+  std::vector<double> fresh_, shared_, finishes_;
+};
+
+} // namespace tessera::tune

@@ -1,0 +1,29 @@
+// One warning for a log that cannot be written; events with the counts of the moment.
+#include "autotune/search/Recorder.h"
+
+#include <fmt/format.h>
+
+namespace tessera::tune {
+
+void Recorder::append(const Trial &trial) {
+  if (!log_)
+    return;
+  Status written = log_->append(trial);
+  if (written || logFailed_)
+    return;
+  logFailed_ = true;
+  warn(fmt::format("the log {} lacks trials of this run, the first at {:.1f} s: {}", log_->path(), trial.elapsedSeconds,
+                   written.text()));
+}
+
+void Recorder::tell(SearchEvent::Kind kind, const Trial *trial) {
+  if (!tell_)
+    return;
+  SearchEvent event = counts;
+  event.kind = kind;
+  event.trial = trial;
+  event.elapsedSeconds = budget_.elapsed();
+  tell_(event);
+}
+
+} // namespace tessera::tune

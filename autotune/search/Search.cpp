@@ -1,0 +1,89 @@
+// One task after the other, with what they share: budget, kernels, log.
+#include "autotune/search/Plan.h"
+#include "autotune/search/TaskSearch.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace tessera::tune {
+namespace {
+
+/// About how many candidates the tasks from `first` on have; those whose kernels another task compiles are shared.
+TaskSearch::Later countLater(std::span<const Task> tasks, size_t first, size_t candidates) {
+  TaskSearch::Later later;
+  later.tasks = tasks.size() - first;
+  for (size_t i = first; i < tasks.size(); ++i) {
+    const bool shared = std::any_of(tasks.begin(), tasks.begin() + ptrdiff_t(i),
+                                    [&](const Task &task) { return task.spec == tasks[i].spec; });
+    (shared ? later.shared : later.fresh) += candidates;
+  }
+  return later;
+}
+
+TaskOutcome withoutSpace(const Plan &plan, Recorder &recorder) {
+  recorder.warn(fmt::format("nothing to search for {}: {}", plan.task.spec.text(), plan.status.text()));
+  TaskOutcome outcome;
+  outcome.task = plan.task;
+  outcome.complete = true;
+  return outcome;
+}
+
+} // namespace
+
+Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts, const SearchOptions &options,
+                             Workshop &workshop, TrialLog *log, std::span<const Trial> known,
+                             const std::atomic<bool> &stop, const std::function<void(const SearchEvent &)> &tell) {
+  const Result<Deal> mine = deal(tasks, options);
+  if (!mine)
+    return mine.status();
+  SearchOutcome outcome;
+  Budget budget(options, mine->tasks.size(), stop);
+  Pace pace;
+  Recorder recorder(outcome, log, tell, budget);
+  KernelStore kernels;
+  Run run{facts, options, workshop, known, budget, pace, recorder, kernels, {}};
+  Status nothing; // why the first task without a legal schedule has none
+  size_t searched = 0, unreached = 0;
+  for (size_t i = 0; i < mine->tasks.size(); ++i) {
+    const Task &task = mine->tasks[i];
+    if (!run.broken.ok() || budget.stopped() || budget.secondsLeft() == 0) {
+      outcome.tasks.push_back({.task = task});
+      ++unreached;
+      continue;
+    }
+    recorder.counts = {};
+    recorder.counts.task = i;
+    recorder.counts.tasks = mine->tasks.size();
+    budget.beginTask();
+    Plan plan = planOf(task, facts, options, mine->candidates);
+    if (plan.status.ok()) {
+      const TaskSearch::Later later = countLater(mine->tasks, i + 1, plan.candidates.size());
+      outcome.tasks.push_back(TaskSearch(run, std::move(plan), later).carryOut());
+      ++searched;
+    } else {
+      nothing = nothing.ok() ? plan.status : nothing;
+      outcome.tasks.push_back(withoutSpace(plan, recorder));
+    }
+    const auto same = [&](const Task &other) { return other.spec == task.spec; };
+    if (std::none_of(mine->tasks.begin() + ptrdiff_t(i) + 1, mine->tasks.end(), same))
+      kernels.forget(task.spec);
+  }
+  if (searched == 0 && unreached == 0)
+    return nothing;
+  if (unreached > 0)
+    recorder.warn(fmt::format("{} of {} attentions and shapes were not reached before the search ended", unreached,
+                              mine->tasks.size()));
+  const auto chosen = [](const TaskOutcome &task) { return task.choice.has_value(); };
+  if (!run.broken.ok()) {
+    if (std::none_of(outcome.tasks.begin(), outcome.tasks.end(), chosen))
+      return run.broken;
+    recorder.warn("the search ended early: " + run.broken.text());
+  }
+  const auto complete = [](const TaskOutcome &task) { return task.complete; };
+  outcome.interrupted = budget.stopped();
+  outcome.outOfBudget =
+      !outcome.interrupted && run.broken.ok() && !std::all_of(outcome.tasks.begin(), outcome.tasks.end(), complete);
+  return outcome;
+}
+
+} // namespace tessera::tune

@@ -1,0 +1,98 @@
+// Search: from a space to a winner: the model's best, compiled, checked, measured in rounds, the last few interleaved.
+#pragma once
+
+#include "autotune/log/TrialLog.h"
+#include "autotune/search/Workshop.h"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::tune {
+
+struct Shard {
+  unsigned index = 1, count = 1; ///< 1-based
+};
+
+struct SearchOptions {
+  /// Candidates of a task that are compiled, beside the default; 0: the whole space. Absent: 48, but less than a tenth
+  /// of the space; all of what is offered.
+  std::optional<size_t> top;
+  std::optional<double> seconds{}; ///< for all tasks together
+  std::optional<size_t> trials{};  ///< that are compiled, for all tasks together; every task has its default's at least
+  double margin = 0.01;            ///< ties
+  unsigned finalists = 4;          ///< interleaved at the end, beside the default and what ties with the best
+  KnobLimits limits{};
+  Shard shard{};
+  bool keepSpilling = false;
+  /// What may be chosen, instead of the space: schedules of a bundle. Empty: the space.
+  std::function<std::vector<Schedule>(const Task &)> offered{};
+};
+
+/// Where a run stands; for progress lines, in the order of events. Pointers are valid during the call only.
+struct SearchEvent {
+  enum Kind { TaskBegins, CompileEnds, TrialEnds, NewBest, TaskEnds } kind;
+  size_t task = 0, tasks = 0;
+  size_t compiled = 0, toCompile = 0, measured = 0, toMeasure = 0; ///< of this task
+  double elapsedSeconds = 0;
+  std::optional<double> etaSeconds; ///< of the whole run; absent: not known yet
+  const Trial *trial = nullptr;     ///< CompileEnds, TrialEnds, NewBest
+};
+
+struct TaskOutcome {
+  Task task{};
+  size_t combinations = 0, legal = 0;
+  size_t compiled = 0; ///< for this task; kernels of an earlier task of the same spec serve this one too
+  size_t fromLog = 0;
+  size_t measured = 0;                     ///< timed by this run, in some round
+  std::map<std::string, size_t> refused{}; ///< by class of reason
+  std::vector<Trial> trials{};             ///< in the order of the model, those of the log that stand for one included
+  std::optional<Choice> choice{};          ///< absent: nothing was measured, and a warning of the run says why
+  bool complete = false;                   ///< the whole plan was carried out
+  double seconds = 0;
+};
+
+struct SearchOutcome {
+  std::vector<TaskOutcome> tasks; ///< those of this shard
+  bool interrupted = false;       ///< by `stop`
+  bool outOfBudget = false;
+  std::vector<std::string> warnings; ///< wrong answers, tasks without a choice, a log that could not be written, ...
+};
+
+/// What is the same for all trials of a run.
+struct RunFacts {
+  Gpu gpu;
+  Target target;
+  std::string device, build, assembler;
+  int driverVersion = 0;
+};
+
+/// Carries out the search. Every trial is handed to `log` as soon as it ends, and the best so far as soon as it is
+/// known (a log that cannot be written is warned of once, and the search goes on); trials of `known` that stand for one
+/// are not made again, so an interrupted run is resumed by its log. `stop` may be set by a signal handler; the search
+/// then returns what it has within a second. On a modelled device the choice depends on the inputs alone, not on the
+/// order in which compiles end.
+///
+/// The outcome holds what was found where single candidates or tasks fail. InvalidArgument where no task has a legal
+/// schedule, or limits, margin or shard are wrong; the status of the workshop where that cannot work at all before
+/// anything was chosen.
+Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts, const SearchOptions &options,
+                             Workshop &workshop, TrialLog *log, std::span<const Trial> known,
+                             const std::atomic<bool> &stop, const std::function<void(const SearchEvent &)> &tell = {});
+
+/// What search() would do, without doing it: per task of the shard the space and the candidates with predictions, the
+/// default first, the others in the order of the model.
+struct Plan {
+  Task task;
+  Space space;
+  std::vector<std::pair<Schedule, Prediction>> candidates; ///< that would be compiled
+  Status status;                                           ///< why there are none: the task has no legal schedule
+};
+/// Of N shards, one has whole specs where there are N different ones or more, else every Nth candidate of every task
+/// (the default with the first). Nothing is said between them: their merged logs amount to the choice of one run.
+Result<std::vector<Plan>> plan(std::span<const Task> tasks, const RunFacts &facts, const SearchOptions &options);
+
+} // namespace tessera::tune

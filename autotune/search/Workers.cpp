@@ -1,0 +1,318 @@
+// The search's side: a loop over children that are asked, waited for, killed and replaced.
+#include "autotune/search/Workers.h"
+
+#include "autotune/search/Child.h"
+#include "autotune/search/Median.h"
+#include "autotune/search/Messages.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fmt/format.h>
+#include <numeric>
+#include <poll.h>
+#include <set>
+#include <thread>
+
+namespace tessera::tune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPollMilliseconds = 50;
+constexpr double kLongestStart = 30;
+constexpr double kLeastRunSeconds = 30;
+constexpr size_t kNone = SIZE_MAX;
+
+constexpr std::string_view workNames[] = {"start", "compile", "count", "measurement", "verification"};
+
+/// One child and what it is at.
+struct Slot {
+  std::unique_ptr<Child> child; ///< null: not started, or ended
+  bool ready = false;           ///< it has answered the greeting
+  size_t job = kNone;
+  Clock::time_point since, until;
+  std::set<std::string> seen; ///< kernels that it was asked about: what it counted of them it knows
+};
+
+/// A kernel by name.
+std::string kernelName(const KernelImage &image) {
+  return image.spec.text() + " " + image.schedule.text() + " " + image.target;
+}
+
+class Workers : public Workshop {
+public:
+  explicit Workers(const WorkerOptions &options)
+      : options_(options), slots_(options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency())) {}
+
+  unsigned width() const override { return unsigned(slots_.size()); }
+
+  void compile(std::span<const Candidate> candidates, const Done<Compiled> &done, const Stopped &stopped) override {
+    Request request;
+    request.service = Service::Compile;
+    run(
+        Service::Compile, candidates.size(),
+        [&](size_t index) {
+          request.candidate = candidates[index];
+          return request.frame();
+        },
+        {},
+        [&](size_t index, Reply reply) {
+          done(index, {reply.fate, std::move(reply.status), std::move(reply.compiled)});
+        },
+        stopped);
+  }
+  void predictCompiled(std::span<const Job> jobs, const Done<Prediction> &done, const Stopped &stopped) override {
+    judge(Service::Predict, jobs, {}, &Trial::after, done, stopped);
+  }
+  void measure(std::span<const Job> jobs, const Effort &effort, const Done<Measurement> &done,
+               const Stopped &stopped) override {
+    judge(Service::Measure, jobs, effort, &Trial::measurement, done, stopped);
+  }
+  void verify(std::span<const Job> jobs, const Done<Verification> &done, const Stopped &stopped) override {
+    judge(Service::Verify, jobs, {}, &Trial::verification, done, stopped);
+  }
+
+private:
+  using Make = std::function<Result<Frame>(size_t)>;
+  using Name = std::function<std::string(size_t)>;
+  using Ended = std::function<void(size_t, Reply)>;
+
+  template <typename T>
+  void judge(Service service, std::span<const Job> jobs, const Effort &effort, std::optional<T> Trial::*found,
+             const Done<T> &done, const Stopped &stopped) {
+    Request request;
+    request.service = service;
+    request.effort = effort;
+    run(
+        service, jobs.size(),
+        [&](size_t index) {
+          request.candidate.task = jobs[index].task;
+          request.image = *jobs[index].image;
+          return request.frame();
+        },
+        [&](size_t index) { return kernelName(*jobs[index].image); },
+        [&](size_t index, Reply reply) {
+          if (reply.fate == Fate::Done && !(reply.found.*found)) {
+            reply.fate = Fate::Refused;
+            reply.status = Status(Code::Internal, "a worker's answer does not fit the question");
+          }
+          done(index, {reply.fate, std::move(reply.status), (reply.found.*found).value_or(T{})});
+        },
+        stopped);
+  }
+
+  /// `name`: of the kernel that a request is about; empty: it does not matter who gets it.
+  void run(Service service, size_t count, const Make &make, const Name &name, const Ended &ended,
+           const Stopped &stopped);
+  size_t choose(const Slot &slot, const std::vector<size_t> &waiting, const std::vector<std::string> &names) const;
+  Status start(Slot &slot);
+  void dropDead();
+  void hear(Slot &slot, Service service, const Ended &ended);
+  void lose(Slot &slot, Service service, const Ended &ended, bool late);
+  double limit(Service service) const;
+
+  const WorkerOptions options_;
+  std::vector<Slot> slots_;
+  std::array<std::vector<double>, std::size(workNames)> seconds_; ///< by service
+  Status broken_;                                                 ///< no worker can be started
+};
+
+Clock::time_point after(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+Reply outcome(Fate fate, Status status) {
+  Reply reply;
+  reply.fate = fate;
+  reply.status = std::move(status);
+  return reply;
+}
+
+double Workers::limit(Service service) const {
+  const bool compiling = service == Service::Compile;
+  const double most = compiling ? options_.slowestSeconds : options_.slowestRunSeconds;
+  const double least = compiling ? options_.leastSeconds : std::max(options_.leastSeconds, kLeastRunSeconds);
+  const std::vector<double> &before = seconds_[size_t(service)];
+  if (before.size() < 3)
+    return most;
+  return std::min(most, std::max(least, options_.patience * medianOf(before)));
+}
+
+Status Workers::start(Slot &slot) {
+  Result<std::unique_ptr<Child>> child = Child::start(options_.command);
+  if (!child)
+    return child.status();
+  slot.child = *std::move(child);
+  slot.ready = false;
+  slot.job = kNone;
+  slot.seen.clear();
+  slot.until = after(kLongestStart);
+  Request begin;
+  begin.options = options_;
+  const Result<Frame> greeting = begin.frame();
+  if (!greeting)
+    return greeting.status();
+  slot.child->send(*greeting);
+  return {};
+}
+
+/// Children that ended while nothing was asked of them; no candidate is to be blamed for it.
+void Workers::dropDead() {
+  for (Slot &slot : slots_) {
+    if (!slot.child)
+      continue;
+    pollfd polls[2];
+    slot.child->wanted(polls);
+    if (poll(polls, 2, 0) > 0)
+      slot.child->pump(polls);
+    if (slot.child->gone())
+      slot.child.reset();
+  }
+}
+
+/// The place in `waiting` of the request that this child should have: one about a kernel that it knows, else one that
+/// no other knows.
+size_t Workers::choose(const Slot &slot, const std::vector<size_t> &waiting,
+                       const std::vector<std::string> &names) const {
+  if (names.empty())
+    return 0;
+  size_t unknown = waiting.size();
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    const std::string &name = names[waiting[i]];
+    if (slot.seen.contains(name))
+      return i;
+    const auto knows = [&](const Slot &other) { return other.seen.contains(name); };
+    if (unknown == waiting.size() && std::none_of(slots_.begin(), slots_.end(), knows))
+      unknown = i;
+  }
+  return unknown == waiting.size() ? 0 : unknown;
+}
+
+void Workers::run(Service service, size_t count, const Make &make, const Name &name, const Ended &ended,
+                  const Stopped &stopped) {
+  const bool alone = service != Service::Compile && !options_.device.starts_with("sim:");
+  const std::span<Slot> slots(slots_.data(), alone ? 1 : std::min(slots_.size(), count));
+  const auto busy = [](const Slot &slot) { return slot.job != kNone; };
+  std::vector<size_t> waiting(count);
+  std::iota(waiting.begin(), waiting.end(), size_t(0));
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count && name && !alone; ++i)
+    names.push_back(name(i));
+  const auto giveUp = [&](Fate fate, const Status &status) {
+    for (size_t job : waiting)
+      ended(job, outcome(fate, status));
+  };
+  broken_ = {};
+  dropDead();
+  for (;;) {
+    if (stopped()) {
+      for (Slot &slot : slots)
+        if (busy(slot)) {
+          slot.child.reset();
+          ended(std::exchange(slot.job, kNone), outcome(Fate::Cancelled, {}));
+        }
+      return giveUp(Fate::Cancelled, {});
+    }
+    for (Slot &slot : slots)
+      if (!slot.child && !waiting.empty() && broken_)
+        broken_ = start(slot);
+    for (Slot &slot : slots) {
+      if (!slot.child || !slot.ready || busy(slot) || waiting.empty())
+        continue;
+      const size_t place = choose(slot, waiting, names), job = waiting[place];
+      waiting.erase(waiting.begin() + ptrdiff_t(place));
+      Result<Frame> frame = make(job);
+      if (!frame) {
+        ended(job, outcome(Fate::Refused, frame.status()));
+        continue;
+      }
+      slot.job = job;
+      if (!names.empty())
+        slot.seen.insert(names[job]);
+      slot.since = Clock::now();
+      slot.until = after(limit(service));
+      slot.child->send(*frame);
+    }
+    if (waiting.empty() && std::none_of(slots.begin(), slots.end(), busy))
+      return;
+    if (!broken_ && std::none_of(slots.begin(), slots.end(), [](const Slot &slot) { return slot.child != nullptr; }))
+      return giveUp(Fate::Broken, broken_);
+
+    std::vector<pollfd> polls(2 * slots.size(), pollfd{-1, 0, 0});
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (slots[i].child)
+        slots[i].child->wanted(&polls[2 * i]);
+    if (poll(polls.data(), polls.size(), kPollMilliseconds) < 0)
+      continue; // a signal: perhaps to stop
+    for (size_t i = 0; i < slots.size(); ++i) {
+      Slot &slot = slots[i];
+      if (!slot.child)
+        continue;
+      slot.child->pump(&polls[2 * i]);
+      hear(slot, service, ended);
+      if (slot.child && slot.child->gone())
+        lose(slot, service, ended, false);
+      else if (slot.child && (busy(slot) || !slot.ready) && Clock::now() >= slot.until)
+        lose(slot, service, ended, true);
+    }
+  }
+}
+
+/// What the child has answered, if it has.
+void Workers::hear(Slot &slot, Service service, const Ended &ended) {
+  Result<std::optional<Frame>> frame = slot.child->receive();
+  if (frame && !*frame)
+    return;
+  Result<Reply> reply = frame ? Reply::parse(**frame) : frame.status();
+  if (!reply || (slot.ready && slot.job == kNone))
+    return lose(slot, service, ended, false);
+  if (!slot.ready) {
+    slot.ready = true;
+    return;
+  }
+  if (service != Service::Compile || !reply->compiled.fromCache)
+    if (reply->fate == Fate::Done)
+      seconds_[size_t(service)].push_back(std::chrono::duration<double>(Clock::now() - slot.since).count());
+  // After a fault, which verify() takes for a wrong answer, the device may be lost to its process.
+  const bool refused = reply->fate == Fate::Refused && reply->status.code() == Code::DriverError;
+  if (refused || (reply->found.verification && !reply->found.verification->right))
+    slot.child.reset();
+  ended(std::exchange(slot.job, kNone), *std::move(reply));
+}
+
+/// The child is of no more use: it ended, said what is no answer, or took too long.
+void Workers::lose(Slot &slot, Service service, const Ended &ended, bool late) {
+  const double seconds = std::chrono::duration<double>(slot.until - slot.since).count();
+  const std::string end = slot.child->kill();
+  slot.child.reset();
+  if (!slot.ready) {
+    broken_ = Status(Code::Internal, fmt::format("the worker `{}` {}", options_.command[0],
+                                                 late ? fmt::format("did not answer within {} s", kLongestStart)
+                                                      : end + " before it could be asked anything"));
+    return;
+  }
+  if (slot.job == kNone)
+    return;
+  const std::string_view what = workNames[size_t(service)];
+  ended(std::exchange(slot.job, kNone),
+        late ? outcome(Fate::TimedOut, {Code::Internal, fmt::format("the {} was killed after {:.1f} s", what, seconds)})
+             : outcome(Fate::Crashed, {Code::Internal, fmt::format("the {} {}", what, end)}));
+}
+
+} // namespace
+
+Result<std::unique_ptr<Workshop>> makeWorkers(const WorkerOptions &options) {
+  if (options.command.empty())
+    return Status(Code::InvalidArgument, "workers have no command to run");
+  if (!(options.slowestSeconds > 0 && options.slowestRunSeconds > 0 && options.patience >= 1 &&
+        options.leastSeconds >= 0))
+    return Status(Code::InvalidArgument,
+                  fmt::format("the time limits of workers must be positive and their patience at least 1, got {} s, {} "
+                              "s, {} s, {}",
+                              options.slowestSeconds, options.slowestRunSeconds, options.leastSeconds,
+                              options.patience));
+  return std::unique_ptr<Workshop>(std::make_unique<Workers>(options));
+}
+
+} // namespace tessera::tune

@@ -1,0 +1,25 @@
+// RecordLines: tuning records as JSON Lines, one record a line.
+#pragma once
+
+#include "runtime/spec/TuningRecord.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+struct RecordLines {
+  std::vector<TuningRecord> records; ///< in the order of the lines
+  std::vector<std::string> damaged;  ///< "line 3: why" for those that hold none, see readLines()
+};
+
+/// Reads untrusted text. Each line is {"spec": TEXT, "device": NAME, "target": "sm_80", "problem": {"batch", "heads",
+/// "kv_heads", "seqlen_q", "seqlen_kv"}, "schedule": TEXT}; further keys are passed over, blank lines too. A trial of a
+/// tuning log is no record. A damaged line costs nothing but itself: a log that a crash cut short stays of use.
+RecordLines readRecordLines(std::string_view text);
+
+/// The line of one record, with its newline.
+std::string recordLine(const TuningRecord &record);
+
+} // namespace tessera

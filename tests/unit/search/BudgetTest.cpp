@@ -1,0 +1,131 @@
+// Budgets by time and by count, and a search that is stopped.
+#include "autotune/search/Budget.h"
+#include "tests/unit/search/FakeWorkshop.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace tessera;
+using namespace tessera::tune;
+using namespace tessera::tune::test;
+
+namespace {
+
+struct BudgetTest : testing::Test {
+  RunFacts facts = factsOf();
+  SearchOptions options{.top = 40, .limits = fewValues()};
+  FakeWorkshop workshop;
+  std::atomic<bool> stop{false};
+  double seconds = 0;
+  std::vector<SearchEvent> events;
+
+  SearchOutcome run(const std::vector<Task> &tasks) {
+    const auto start = std::chrono::steady_clock::now();
+    const Result<SearchOutcome> outcome = search(tasks, facts, options, workshop, nullptr, {}, stop,
+                                                 [&](const SearchEvent &event) { events.push_back(event); });
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    EXPECT_TRUE(outcome.ok()) << outcome.status().text();
+    return *outcome;
+  }
+  void compilesTake(int milliseconds) {
+    workshop.everyCompile = [milliseconds] { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
+  }
+};
+
+} // namespace
+
+TEST_F(BudgetTest, TrialsAreSpreadFairlyOverTheTasks) {
+  options.trials = 30;
+  const SearchOutcome outcome = run({taskOf(2048, 64), taskOf(2048, 128), taskOf(2048, 256)});
+  EXPECT_EQ(workshop.compiled.size(), 30u);
+  for (const TaskOutcome &task : outcome.tasks) {
+    EXPECT_EQ(task.compiled, 10u);
+    EXPECT_TRUE(task.choice);
+    EXPECT_FALSE(task.complete);
+  }
+  EXPECT_TRUE(outcome.outOfBudget);
+  EXPECT_FALSE(outcome.interrupted);
+}
+
+TEST_F(BudgetTest, EveryTaskHasItsDefaultEvenWithoutTrials) {
+  options.trials = 0;
+  const SearchOutcome outcome = run({taskOf(2048, 64), taskOf(2048, 128)});
+  for (const TaskOutcome &task : outcome.tasks) {
+    ASSERT_TRUE(task.choice);
+    EXPECT_TRUE(task.choice->winner.isDefault);
+  }
+}
+
+TEST_F(BudgetTest, WhatOneTaskDoesNotNeedIsLeftForTheOthers) {
+  options.top = 4;
+  const size_t first = candidatesOf(taskOf(2048, 64), facts, options).size();
+  options.trials = 2 * first;
+  run({taskOf(2048, 64), taskOf(512, 64), taskOf(2048, 128)});
+  EXPECT_GE(workshop.compiled.size(), 2 * first - 1) << "the second shape shares the first's kernels";
+}
+
+TEST_F(BudgetTest, SecondsAreSpreadFairlyAndKept) {
+  compilesTake(40);
+  options.seconds = 1.5;
+  const SearchOutcome outcome = run({taskOf(2048, 64), taskOf(2048, 128), taskOf(2048, 256)});
+  EXPECT_LT(seconds, 2.5);
+  EXPECT_TRUE(outcome.outOfBudget);
+  for (const TaskOutcome &task : outcome.tasks) {
+    EXPECT_TRUE(task.choice);
+    EXPECT_LT(task.seconds, 0.9);
+  }
+}
+
+TEST_F(BudgetTest, AStopKeepsTheBestSoFar) {
+  size_t compiles = 0;
+  workshop.everyCompile = [&] { stop = ++compiles == 15; };
+  const SearchOutcome outcome = run({taskOf(2048, 64), taskOf(2048, 128)});
+  EXPECT_EQ(workshop.compiled.size(), 15u);
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_TRUE(outcome.tasks[0].choice);
+  EXPECT_FALSE(outcome.tasks[0].complete);
+}
+
+TEST_F(BudgetTest, AStopBeforeAnythingEndsSaysSo) {
+  stop = true;
+  const SearchOutcome outcome = run({taskOf()});
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_FALSE(outcome.tasks[0].choice);
+  ASSERT_FALSE(outcome.warnings.empty());
+  EXPECT_NE(outcome.warnings[0].find("not reached"), std::string::npos) << outcome.warnings[0];
+}
+
+TEST_F(BudgetTest, EventsTellWhereTheRunStands) {
+  compilesTake(1);
+  const SearchOutcome outcome = run({taskOf(2048, 64), taskOf(2048, 128)});
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.front().kind, SearchEvent::TaskBegins);
+  EXPECT_EQ(events.front().etaSeconds, std::nullopt);
+  EXPECT_EQ(events.front().toCompile, 41u);
+  EXPECT_EQ(events.back().kind, SearchEvent::TaskEnds);
+  EXPECT_EQ(events.back().task, 1u);
+  EXPECT_LT(events.back().etaSeconds.value_or(1e9), 0.01);
+  size_t ended = 0, bests = 0;
+  double elapsed = 0;
+  for (const SearchEvent &event : events) {
+    EXPECT_GE(event.elapsedSeconds, elapsed);
+    elapsed = event.elapsedSeconds;
+    ended += event.kind == SearchEvent::TrialEnds;
+    bests += event.kind == SearchEvent::NewBest;
+  }
+  EXPECT_EQ(ended, outcome.tasks[0].trials.size() + outcome.tasks[1].trials.size());
+  EXPECT_GE(bests, 2u);
+}
+
+TEST_F(BudgetTest, TheTimeLeftComesFromMediansOfWhatWasDone) {
+  Pace pace;
+  EXPECT_EQ(pace.left(10, 0, 1), std::nullopt) << "nothing is known yet";
+  pace.candidates(4, 4, true);
+  pace.candidates(8, 4, true);
+  pace.candidates(400, 4, true); // one that hung
+  EXPECT_DOUBLE_EQ(*pace.left(10, 5, 3), 30) << "what is shared may cost as much";
+  pace.candidates(2, 4, false);
+  pace.finish(7);
+  EXPECT_DOUBLE_EQ(*pace.left(10, 5, 3), 10 * 2 + 5 * 0.5 + 3 * 7);
+}

@@ -1,0 +1,108 @@
+// A compiler library that misbehaves for the schedules that $FAULTY_SCHEDULES names: lines of a fault and a text.
+#include "runtime/image/CompilerInterface.h"
+#include "runtime/image/KernelImage.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <unistd.h>
+
+using namespace tessera;
+
+namespace {
+
+tessera_compiler_blob blobOf(std::string_view bytes) {
+  tessera_compiler_blob blob{static_cast<char *>(std::malloc(bytes.size() + 1)), bytes.size()};
+  std::memcpy(blob.data, bytes.data(), bytes.size());
+  blob.data[bytes.size()] = 0;
+  return blob;
+}
+
+constexpr const char *kBuild = "faulty build", *kAssembler = "faulty 1.0";
+
+/// The fault of this schedule; empty: none.
+std::string faultOf(const std::string &schedule) {
+  const char *lines = std::getenv("FAULTY_SCHEDULES");
+  std::istringstream in(lines ? lines : "");
+  for (std::string fault, text; in >> fault >> text;)
+    if (text == schedule)
+      return fault;
+  return {};
+}
+
+KernelImage imageFor(const tessera_compile_request &request, bool spills) {
+  KernelImage image;
+  image.spec = *AttentionSpec::parse(request.spec);
+  image.schedule = *Schedule::parse(request.schedule);
+  image.target = request.target;
+  image.entry = "attention";
+  for (Argument argument : allArguments())
+    image.parameters.push_back({std::string(name(argument)), typeOf(argument)});
+  image.grid = gridRuleOf(image.schedule);
+  image.tileQ = image.schedule.tileQ;
+  image.blockThreads = 32 * image.schedule.warps;
+  image.dynamicSharedBytes = uint32_t(image.schedule.sharedBytes(image.spec));
+  image.ptxVersion = 80;
+  image.buildId = kBuild;
+  image.keyText = ImageKey{kBuild, image.spec, image.schedule, image.target, kAssembler, ""}.text();
+  image.ptx = ".version 8.0\n.target sm_80\n";
+  image.registers = 200;
+  image.spillBytes = spills ? 16 : 0;
+  const std::string text = request.schedule;
+  image.cubin.assign(text.begin(), text.end());
+  image.toolVersions["assembler"] = kAssembler;
+  return image;
+}
+
+} // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT tessera_compile_code tessera_compile(const tessera_compile_request *request, tessera_compiler_blob *result,
+                                            tessera_compiler_blob *error) {
+  *result = *error = {};
+  const std::string fault = faultOf(request->schedule);
+  if (const char *delay = std::getenv("FAULTY_DELAY_MS"))
+    usleep(useconds_t(1000 * std::atoi(delay)));
+  if (fault == "hang")
+    for (;;)
+      pause();
+  if (fault == "abort") {
+    std::fprintf(stderr, "warning: something harmless\nLLVM ERROR: Cannot select: t7: f32 = fexp2\nPLEASE submit\n");
+    std::abort();
+  }
+  if (fault == "exit")
+    std::exit(0);
+  if (fault == "garbage") { // past the redirection, as a library that kept a copy of the descriptor might
+    for (int fd = 3; fd < 16; ++fd)
+      (void)!write(fd, "garbage", 7);
+    pause();
+  }
+  if (fault == "print") {
+    std::printf("a library that prints on standard output\n");
+    std::fflush(stdout);
+    (void)!write(STDOUT_FILENO, "and without buffer\n", 19);
+  }
+  if (fault == "flood")
+    for (int i = 0; i < 20000; ++i)
+      std::fprintf(stderr, "note %d: a compiler that has much to say on standard error\n", i);
+  if (fault == "refuse") {
+    *error = blobOf("refused by the faulty compiler");
+    return TESSERA_COMPILE_FAILED;
+  }
+  if (fault == "full") {
+    *error = blobOf("cannot write /tmp/x.o: No space left on device");
+    return TESSERA_COMPILE_FILE;
+  }
+  *result = blobOf(*imageFor(*request, fault == "spill").serialize());
+  return TESSERA_COMPILE_OK;
+}
+
+EXPORT const char *tessera_compiler_build_id() { return kBuild; }
+EXPORT const char *tessera_compiler_assembler() { return kAssembler; }
+EXPORT const char *tessera_compiler_assembler_path() { return ""; }
+EXPORT void tessera_compiler_release(tessera_compiler_blob *blob) {
+  std::free(blob->data);
+  *blob = {};
+}

@@ -1,0 +1,195 @@
+// A search that is resumed from what its log holds.
+#include "tests/unit/search/FakeWorkshop.h"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace tessera;
+using namespace tessera::tune;
+using namespace tessera::tune::test;
+
+namespace {
+
+struct ResumeTest : testing::Test {
+  std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("tessera-resume-" + std::to_string(getpid()));
+  std::string path = folder / "tune.jsonl";
+  std::vector<Task> tasks = {taskOf(2048), taskOf(512)};
+  RunFacts facts = factsOf();
+  SearchOptions options{.top = 16, .limits = fewValues()};
+  std::vector<std::string> candidates = candidatesOf(tasks[0], facts, options);
+  std::atomic<bool> stop{false};
+
+  ResumeTest() { std::filesystem::create_directories(folder); }
+  ~ResumeTest() override { std::filesystem::remove_all(folder); }
+
+  FakeWorkshop workshop(bool modelled = true) {
+    FakeWorkshop made;
+    made.modelled = modelled;
+    made.wrong = {candidates[3]};
+    made.spilling = {candidates[6]};
+    made.faults[candidates[4]] = {};
+    made.code[candidates[7]] = made.code[candidates[9]] = "same";
+    return made;
+  }
+  SearchOutcome run(FakeWorkshop &made, std::span<const Trial> known, bool log = true) {
+    Result<TrialLog> opened = TrialLog::open(path);
+    EXPECT_TRUE(opened.ok()) << opened.status().text();
+    Result<SearchOutcome> outcome = search(tasks, facts, options, made, log ? &*opened : nullptr, known, stop);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().text();
+    return *outcome;
+  }
+  std::string text() const {
+    std::stringstream all;
+    all << std::ifstream(path).rdbuf();
+    return all.str();
+  }
+};
+
+} // namespace
+
+TEST_F(ResumeTest, ALogCutShortAfterAnyTrialGivesTheSameWinners) {
+  for (const bool modelled : {true, false}) {
+    std::filesystem::remove(path);
+    FakeWorkshop whole = workshop(modelled);
+    const SearchOutcome undisturbed = run(whole, {});
+    const std::string log = text();
+    const size_t lines = size_t(std::count(log.begin(), log.end(), '\n'));
+    ASSERT_GT(lines, 20u);
+    size_t reused = 0;
+    for (size_t cut = 0, end = 0; cut <= lines; ++cut) {
+      const TrialLines known = readTrials(log.substr(0, end));
+      ASSERT_TRUE(known.damaged.empty());
+      ASSERT_EQ(known.trials.size(), cut);
+      FakeWorkshop again = workshop(modelled);
+      const SearchOutcome resumed = run(again, known.trials, false);
+      for (size_t task = 0; task < tasks.size(); ++task)
+        EXPECT_EQ(winnerOf(resumed.tasks[task]), winnerOf(undisturbed.tasks[task])) << modelled << " cut at " << cut;
+      reused = resumed.tasks[0].fromLog + resumed.tasks[1].fromLog;
+      if (cut == lines)
+        EXPECT_EQ(again.compiled.size(), 0u) << "nothing is left to do";
+      end = log.find('\n', end) + 1;
+    }
+    EXPECT_EQ(reused, undisturbed.tasks[0].trials.size() + undisturbed.tasks[1].trials.size());
+  }
+}
+
+TEST_F(ResumeTest, TheBestSoFarIsInTheLogWhileTheSearchGoesOn) {
+  for (const bool modelled : {true, false}) {
+    std::filesystem::remove(path);
+    FakeWorkshop made = workshop(modelled);
+    size_t compiles = 0;
+    std::vector<Choice> choices;
+    size_t hopeless = 0;
+    made.everyCompile = [&] {
+      if (++compiles != 17) // the first of the third wave
+        return;
+      const std::vector<Trial> logged = readTrials(text()).trials;
+      choices = choose(logged);
+      hopeless = size_t(std::count_if(logged.begin(), logged.end(), [](const Trial &trial) {
+        return trial.status == TrialStatus::Predicted && trial.measurement;
+      }));
+    };
+    run(made, {});
+    ASSERT_EQ(choices.size(), 1u);
+    EXPECT_TRUE(choices[0].winner.verification->right);
+    EXPECT_GT(hopeless, 2u) << "and what cannot win any more";
+  }
+}
+
+TEST_F(ResumeTest, EveryTrialIsInTheLog) {
+  FakeWorkshop made = workshop();
+  const SearchOutcome outcome = run(made, {});
+  const std::vector<Trial> logged = readTrials(text()).trials;
+  EXPECT_EQ(logged.size(), outcome.tasks[0].trials.size() + outcome.tasks[1].trials.size());
+  for (const TaskOutcome &task : outcome.tasks)
+    for (const Trial &trial : task.trials)
+      EXPECT_EQ(std::count_if(logged.begin(), logged.end(),
+                              [&](const Trial &other) {
+                                return standsFor(other, trial) && other.status == trial.status &&
+                                       other.reason == trial.reason;
+                              }),
+                1)
+          << trial.schedule.text();
+}
+
+TEST_F(ResumeTest, ADiskThatIsFullIsWarnedOfOnceAndTheSearchGoesOn) {
+  rlimit former{};
+  getrlimit(RLIMIT_FSIZE, &former);
+  const auto signal = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{8192, former.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  FakeWorkshop made = workshop();
+  const SearchOutcome outcome = run(made, {});
+  setrlimit(RLIMIT_FSIZE, &former);
+  std::signal(SIGXFSZ, signal);
+  EXPECT_TRUE(outcome.tasks[0].choice && outcome.tasks[0].complete);
+  EXPECT_TRUE(outcome.tasks[1].choice && outcome.tasks[1].complete);
+  EXPECT_EQ(std::count_if(outcome.warnings.begin(), outcome.warnings.end(),
+                          [&](const std::string &warning) { return warning.find(path) != std::string::npos; }),
+            1);
+  const TrialLines kept = readTrials(text());
+  EXPECT_FALSE(kept.trials.empty());
+}
+
+TEST_F(ResumeTest, SpillsOfTheLogAreTriedAgainWhereTheyAreWanted) {
+  FakeWorkshop made = workshop();
+  const SearchOutcome first = run(made, {});
+  options.keepSpilling = true;
+  FakeWorkshop again = workshop();
+  const SearchOutcome second = run(again, readTrials(text()).trials);
+  EXPECT_EQ(trialOf(first.tasks[0], candidates[6])->status, TrialStatus::Spills);
+  EXPECT_NE(trialOf(second.tasks[0], candidates[6])->status, TrialStatus::Spills);
+}
+
+TEST_F(ResumeTest, AWrongAnswerOfTheLogIsReportedAgainAndOutweighsAMeasurement) {
+  FakeWorkshop made;
+  const std::string winner = winnerOf(run(made, {}).tasks[0]);
+  std::vector<Trial> known = readTrials(text()).trials;
+  for (const Trial &trial : std::vector(known))
+    if (trial.schedule.text() == winner && trial.task == tasks[0]) {
+      known.push_back(trial);
+      known.back().status = TrialStatus::Wrong;
+      known.back().verification = Verification{false, 0.5, 1e-3, "f64", "o[0] is 1"};
+    }
+  FakeWorkshop again;
+  const SearchOutcome outcome = run(again, known, false);
+  EXPECT_NE(winnerOf(outcome.tasks[0]), winner);
+  ASSERT_EQ(outcome.warnings.size(), 1u);
+  EXPECT_NE(outcome.warnings[0].find("WRONG ANSWER"), std::string::npos);
+}
+
+TEST_F(ResumeTest, ABestThatCrashesInTheFinalDoesNotWinByItsEarlierLine) {
+  FakeWorkshop made = workshop(false);
+  made.time = [this](const Task &, const Schedule &schedule) { return schedule.text() == candidates[1] ? 1 : 5; };
+  size_t asked = 0;
+  made.everyMeasurement = [&](const Schedule &schedule) {
+    return schedule.text() != candidates[1] || ++asked == 1 ? Fate::Done : Fate::Crashed;
+  };
+  tasks.resize(1);
+  const SearchOutcome outcome = run(made, {});
+  EXPECT_NE(winnerOf(outcome.tasks[0]), candidates[1]);
+  const std::vector<Trial> logged = readTrials(text()).trials;
+  FakeWorkshop again = workshop(false);
+  EXPECT_EQ(winnerOf(run(again, logged, false).tasks[0]), winnerOf(outcome.tasks[0]));
+}
+
+TEST_F(ResumeTest, ADuplicateOfTheLogStandsForItselfWhereTheOtherIsNotLookedAt) {
+  FakeWorkshop made = workshop();
+  run(made, {});
+  const std::vector<Trial> known = readTrials(text()).trials;
+  for (const Trial &trial : known)
+    if (trial.status == TrialStatus::Duplicate && trial.task == tasks[0]) {
+      options.offered = [&](const Task &) { return std::vector{trial.schedule}; };
+      tasks.resize(1);
+      FakeWorkshop again = workshop();
+      EXPECT_EQ(winnerOf(run(again, known, false).tasks[0]), trial.schedule.text());
+      return;
+    }
+  FAIL() << "there is no duplicate";
+}
