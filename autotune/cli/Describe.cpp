@@ -2,6 +2,7 @@
 #include "autotune/cli/Describe.h"
 
 #include "autotune/cli/Print.h"
+#include "autotune/space/Words.h"
 
 #include <fmt/format.h>
 
@@ -35,56 +36,19 @@ Json problemJson(const ResolvedProblem &problem) {
   return json;
 }
 
-namespace {
-
-std::string typesText(const AttentionSpec &spec) {
-  std::string text(name(spec.dtype));
-  if (spec.outputType() != spec.dtype)
-    text += fmt::format(" to {}", name(spec.outputType()));
-  return text;
-}
-
-std::string dimsText(const AttentionSpec &spec) {
-  return spec.valueDim == spec.headDim ? fmt::format("d {}", spec.headDim)
-                                       : fmt::format("d {} and {}", spec.headDim, spec.valueDim);
-}
-
-/// Mask, scores and outputs; what is usual goes without saying.
-std::string restText(const AttentionSpec &spec) {
-  AttentionSpec usual = spec;
-  usual.scale.reset();
-  std::string text = describe(spec.mask);
-  if (spec.effectiveScale() != usual.effectiveScale())
-    text += fmt::format(", scale {}", spec.effectiveScale());
-  if (spec.softcap)
-    text += fmt::format(", softcap {}", *spec.softcap);
-  if (contains(spec.outputs, Output::LSE))
-    text += ", with LSE";
-  return text;
-}
-
-} // namespace
-
 std::string problemText(const ResolvedProblem &problem) {
   const AttentionSpec &spec = problem.spec;
   const reference::Sizes &sizes = problem.sizes;
-  std::string text = fmt::format("{}, batch {}, {} heads", typesText(spec), sizes.batch, sizes.queryHeads);
+  std::string text = fmt::format("{}, batch {}, {} heads", tune::typeWords(spec), sizes.batch, sizes.queryHeads);
   if (sizes.keyHeads != sizes.queryHeads)
     text += fmt::format(" on {} key/value heads", sizes.keyHeads);
-  return text + fmt::format(", {}, {} queries, {} keys, {}", dimsText(spec), sizes.queryLength, sizes.keyLength,
-                            restText(spec));
+  return text + fmt::format(", {}, {} queries, {} keys, {}", tune::dimWords(spec), sizes.queryLength, sizes.keyLength,
+                            tune::scoreWords(spec));
 }
 
 std::string specText(std::string_view canonical) {
   const Result<AttentionSpec> spec = AttentionSpec::parse(canonical);
-  if (!spec)
-    return std::string(canonical);
-  std::string text = fmt::format("{}, {}, {}", typesText(*spec), dimsText(*spec), restText(*spec));
-  if (spec->dtype == DType::F32 && spec->precision == Precision::Precise)
-    text += ", precise";
-  if (spec->accessBytes != AttentionSpec{}.accessBytes)
-    text += fmt::format(", accesses of {} bytes", spec->accessBytes);
-  return text;
+  return spec ? tune::specWords(*spec) : std::string(canonical);
 }
 
 void addKernel(Json &report, const KernelInfo &info) {

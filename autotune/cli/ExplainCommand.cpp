@@ -6,6 +6,7 @@
 #include "autotune/cli/KernelChoice.h"
 #include "autotune/cli/SourceFlags.h"
 #include "autotune/cli/WhyMiss.h"
+#include "runtime/cache/TuningLog.h"
 
 #include <fmt/format.h>
 
@@ -63,14 +64,33 @@ void explainTable(const ResolvedProblem &problem, const Explanation &why, const 
   table.print();
 }
 
-/// Whatever the policy: what the bundles hold for such a device, else the default of its target.
-Result<Explanation> explainTarget(BundleList bundles, const ResolvedProblem &problem, const Target &target,
-                                  const DeviceFacts &facts, const std::optional<Schedule> &given) {
+/// What was tuned for GPUs of this target, by the records of the bundles and the cache's tuning log.
+std::vector<TunedSchedule> tunedFor(BundleList bundles, const EngineOptions &sources, const ResolvedProblem &problem,
+                                    const DeviceFacts &facts) {
+  std::shared_ptr<const TuningLog> log;
+  if (sources.policy != Policy::BundleOnly)
+    log = DiskCache::open(sources.cache)->tuningLog();
+  return tunedSchedules(bundles, log ? std::span(log->of(problem.spec)) : std::span<const TuningRecord>(), problem.spec,
+                        problem.problem(), facts);
+}
+
+/// Whatever the policy: what the bundles hold for such a device, else what was tuned for it, else the default of its
+/// target.
+Result<Explanation> explainTarget(BundleList bundles, const EngineOptions &sources, const ResolvedProblem &problem,
+                                  const Target &target, const DeviceFacts &facts,
+                                  const std::optional<Schedule> &given) {
   if (given)
     return explain(problem.spec, target, *given);
-  const BundleChoice choice = chooseFromBundles(bundles, problem.spec, problem.problem(), facts, nullptr);
-  if (!choice.chosen)
-    return explain(problem.spec, target);
+  const std::vector<TunedSchedule> tuned = tunedFor(bundles, sources, problem, facts);
+  const BundleChoice choice = chooseFromBundles(bundles, problem.spec, facts, nullptr, tuned);
+  if (!choice.chosen) {
+    if (tuned.empty())
+      return explain(problem.spec, target);
+    Explanation why = explain(problem.spec, target, tuned.front().schedule);
+    why.reason = tuned.front().reason;
+    why.provenance = name(tuned.front().match);
+    return why;
+  }
   const Result<Schedule> schedule = Schedule::parse(choice.chosen->entry->schedule);
   const Result<Target> compiled = Target::parse(choice.chosen->entry->target.text());
   if (!schedule || !compiled)
@@ -107,9 +127,9 @@ Result<ExitCode> explainProblem(const ExplainFlags &flags, const CommonFlags &co
     return engine.status();
   const DeviceFacts facts = device ? DeviceFacts::of(*device) : factsOf(*target);
   Result<Explanation> why = device ? engine->explain(problem->spec, problem->problem(), *device, {.schedule = *given})
-                                   : explainTarget(engine->bundles(), *problem, *target, facts, *given);
+                                   : explainTarget(engine->bundles(), *sources, *problem, *target, facts, *given);
   if (!why && why.status().code() == Code::NotFound && flags.whyMiss) // refused by the policy, and asked why
-    why = explainTarget(engine->bundles(), *problem, *target, facts, *given);
+    why = explainTarget(engine->bundles(), *sources, *problem, *target, facts, *given);
   if (!why)
     return why.status();
   std::optional<WhyMiss> miss;

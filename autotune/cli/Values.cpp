@@ -99,13 +99,4 @@ Result<bool> parseOnOff(const std::string &text) {
 const char *name(Align align) { return align == Align::BottomRight ? "bottom-right" : "top-left"; }
 const char *name(Layout layout) { return layout == Layout::Bshd ? "bshd" : "bhsd"; }
 
-std::string describe(const Mask &mask) {
-  if (mask.isFull())
-    return "full";
-  if (!mask.left && mask.right == 0)
-    return fmt::format("causal, {}", name(mask.align));
-  const auto side = [](const std::optional<int64_t> &bound) { return bound ? fmt::format("{}", *bound) : "inf"; };
-  return fmt::format("window {},{}, {}", side(mask.left), side(mask.right), name(mask.align));
-}
-
 } // namespace tessera::cli

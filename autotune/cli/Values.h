@@ -32,7 +32,5 @@ Result<bool> parseOnOff(const std::string &text);
 /// "bottom-right" or "top-left".
 const char *name(Align align);
 const char *name(Layout layout);
-/// "full", "causal, bottom-right", "window 3,inf, top-left".
-std::string describe(const Mask &mask);
 
 } // namespace tessera::cli

@@ -22,14 +22,6 @@ void addText(Json &json, const char *key, std::string_view text) {
     json[key] = text.substr(0, end);
 }
 
-Json shapeJson(const Problem &problem) {
-  return {{"batch", problem.batch},
-          {"heads", problem.heads},
-          {"kv_heads", problem.kvHeads},
-          {"seqlen_q", problem.seqlenQ},
-          {"seqlen_kv", problem.seqlenKv}};
-}
-
 Json footprintJson(const Footprint &footprint) {
   return {{"registers", footprint.registers},
           {"spill_bytes", footprint.spillBytes},
@@ -195,6 +187,14 @@ void readStatus(JsonFields &fields, TrialStatus &to) {
 }
 
 } // namespace
+
+Json shapeJson(const Problem &problem) {
+  return {{"batch", problem.batch},
+          {"heads", problem.heads},
+          {"kv_heads", problem.kvHeads},
+          {"seqlen_q", problem.seqlenQ},
+          {"seqlen_kv", problem.seqlenKv}};
+}
 
 std::string_view name(TrialStatus status) { return statusNames[size_t(status)]; }
 

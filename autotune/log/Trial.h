@@ -59,4 +59,7 @@ nlohmann::ordered_json trialJson(const Trial &trial);
 /// shape, schedule or target is none.
 Result<Trial> trialFromJson(const nlohmann::ordered_json &json);
 
+/// {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_kv"}: a trial's "shape".
+nlohmann::ordered_json shapeJson(const Problem &problem);
+
 } // namespace tessera::tune

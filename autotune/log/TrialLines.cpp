@@ -21,9 +21,10 @@ TrialLines readTrials(std::string_view text) {
     if (const auto kind = json.find("kind"); kind != json.end() && kind->is_string() && *kind != "trial")
       return {};
     Result<Trial> trial = trialFromJson(json);
-    if (trial)
-      lines.trials.push_back(*std::move(trial));
-    return trial.status();
+    if (!trial)
+      return trial.status();
+    lines.trials.push_back(*std::move(trial));
+    return {};
   });
   return lines;
 }

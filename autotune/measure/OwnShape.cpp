@@ -1,6 +1,7 @@
 // The launch at the task's own shape, against the naive kernel or a sample of rows in f64.
 #include "autotune/measure/Verify.h"
 
+#include "autotune/measure/CheckedLaunch.h"
 #include "autotune/measure/RepeatedInputs.h"
 #include "autotune/reference/Compare.h"
 
@@ -10,7 +11,6 @@
 namespace tessera::tune {
 namespace {
 
-constexpr size_t kGuardBytes = 512;
 constexpr int64_t kSampledHeads = 8, kSampledRows = 16; ///< without NVRTC
 
 struct OwnShape {
@@ -103,34 +103,22 @@ Result<Verification> verifyOwnShape(const Kernel &kernel, const Device &device, 
   if (problem.batch * problem.heads * problem.seqlenQ == 0)
     return verdict;
   Result<LaunchTensors> tensors =
-      LaunchTensors::allocate(device, kernel.image(), problem, MemoryOrder::SequenceFirst, kGuardBytes);
+      LaunchTensors::allocate(device, kernel.image(), problem, MemoryOrder::SequenceFirst, CheckedLaunch::guardBytes);
   if (!tensors)
     return tensors.status();
   const RepeatedInputs values = RepeatedInputs::make(spec.dtype, /*seed=*/3);
   if (Status status = values.upload(*tensors); !status)
     return status;
-  if (Status status = tensors->poisonOutputs(); !status)
-    return status;
-  if (Status status = device.synchronize(); !status)
-    return status;
-  Status ran = kernel.launch(tensors->arguments(), nullptr);
-  if (ran.ok())
-    ran = device.synchronize();
-  if (ran.code() == Code::DriverError) {
+  const Result<CheckedLaunch> launch = CheckedLaunch::run(kernel, device, *tensors);
+  if (!launch)
+    return launch.status();
+  if (!launch->fault.empty()) {
     verdict.right = false;
-    verdict.complaint = "the launch failed: " + ran.message();
+    verdict.complaint = launch->fault;
     return verdict;
   }
-  if (!ran)
-    return ran;
-  const Result<LaunchOutputs> outputs = tensors->download();
-  if (!outputs)
-    return outputs.status();
-  const Result<std::string> stray = tensors->strayWrite();
-  if (!stray)
-    return stray.status();
 
-  const OwnShape shape{spec, problem, values, *tensors, *outputs};
+  const OwnShape shape{spec, problem, values, *tensors, launch->outputs};
   const int64_t all = shape.heads(),
                 affordable = int64_t(std::min(1e9, mostFlops / NaiveAttention::flopsPerHead(spec, problem))),
                 heads = std::clamp<int64_t>(naive ? affordable : kSampledHeads, 1, all);
@@ -139,7 +127,7 @@ Result<Verification> verifyOwnShape(const Kernel &kernel, const Device &device, 
       naive ? fmt::format("naive kernel {}{}", sizes, heads < all ? fmt::format(", {} of {} heads", heads, all) : "")
             : fmt::format("f64 {}, {} rows in each of {} of {} heads ({})", sizes, shape.sampledRows(), heads, all,
                           naive.status().message());
-  verdict.complaint = *stray;
+  verdict.complaint = launch->stray;
   for (int64_t n = 0; n < heads && verdict.complaint.empty(); ++n) {
     const int64_t index = n * all / heads, batch = index / problem.heads, head = index % problem.heads;
     const Result<reference::Comparison> comparison =

@@ -1,8 +1,8 @@
 // The small launches that every candidate is checked with.
 #include "autotune/measure/Verify.h"
 
+#include "autotune/measure/CheckedLaunch.h"
 #include "autotune/measure/HostInputs.h"
-#include "autotune/measure/SimulatorControl.h"
 #include "autotune/reference/Compare.h"
 
 #include <algorithm>
@@ -12,7 +12,6 @@
 namespace tessera::tune {
 namespace {
 
-constexpr size_t kGuardBytes = 512;
 constexpr int64_t kMostSteps = 600;     ///< KV tiles that the case with the far edge of a window may visit
 constexpr double kSteepGrowth = 9;      ///< above the usual threshold of the lazy rescale, 8
 constexpr double kOverflowGrowth = 150; ///< above what an anchored f32 sum can hold, 2^128
@@ -71,35 +70,18 @@ Status runCase(const Kernel &kernel, const Device &device, const std::optional<S
     return Status();
   };
   const Result<LaunchTensors> tensors =
-      LaunchTensors::allocate(device, image, test.problem, MemoryOrder::SequenceFirst, kGuardBytes);
+      LaunchTensors::allocate(device, image, test.problem, MemoryOrder::SequenceFirst, CheckedLaunch::guardBytes);
   if (!tensors)
     return tensors.status();
   const HostInputs host = HostInputs::make(spec, test.problem, /*seed=*/2, {test.growth, image.schedule.tileKv});
   if (Status status = host.upload(*tensors); !status)
     return status;
-  if (Status status = tensors->poisonOutputs(); !status)
-    return status;
-  if (Status status = device.synchronize(); !status)
-    return status;
-  Status ran = kernel.launch(tensors->arguments(), nullptr);
-  if (ran.ok())
-    ran = device.synchronize();
-  if (simulator)
-    if (const std::vector<std::string> findings = simulator->findings(); !findings.empty())
-      return wrong(fmt::format("the simulator found: {}{}", findings.front(),
-                               findings.size() > 1 ? fmt::format(" (and {} more)", findings.size() - 1) : ""));
-  if (ran.code() == Code::DriverError)
-    return wrong("the launch failed: " + ran.message());
-  if (!ran)
-    return ran;
-  const Result<LaunchOutputs> outputs = tensors->download();
-  if (!outputs)
-    return outputs.status();
-  const Result<std::string> stray = tensors->strayWrite();
-  if (!stray)
-    return stray.status();
-  if (!stray->empty())
-    return wrong(*stray);
+  const Result<CheckedLaunch> launch = CheckedLaunch::run(kernel, device, *tensors, simulator);
+  if (!launch)
+    return launch.status();
+  for (const std::string &complaint : {launch->fault, launch->stray})
+    if (!complaint.empty())
+      return wrong(complaint);
 
   const reference::Problem problem = reference::Problem::of(spec);
   const reference::View q = host.view(Input::Q), k = host.view(Input::K), v = host.view(Input::V);
@@ -110,10 +92,10 @@ Status runCase(const Kernel &kernel, const Device &device, const std::optional<S
       reference::plainAttention(q, k, v, problem, spec.outputType(), spec.precision);
   if (!plain)
     return plain.status();
-  const reference::LseView lse{outputs->lse.data(),
+  const reference::LseView lse{launch->outputs.lse.data(),
                                {test.problem.heads * test.problem.seqlenQ, test.problem.seqlenQ, 1}};
   const reference::Comparison comparison = reference::compare(
-      reference::View::dense(outputs->out.data(), spec.outputType(), outputShape(spec, test.problem)),
+      reference::View::dense(launch->outputs.out.data(), spec.outputType(), outputShape(spec, test.problem)),
       contains(spec.outputs, Output::LSE) ? &lse : nullptr, *exact, *plain, problem, spec.dtype, spec.precision);
   if (!comparison.ok || severity(comparison.error, comparison.bound) >= severity(verdict.error, verdict.bound)) {
     verdict.error = comparison.error;

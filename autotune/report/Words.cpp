@@ -7,42 +7,6 @@
 
 namespace tessera::tune::report {
 
-namespace {
-
-std::string maskWords(const Mask &mask) {
-  if (mask.isFull())
-    return "full";
-  const std::string align = mask.align == Align::TopLeft ? ", top-left" : ", bottom-right";
-  if (!mask.left && mask.right == 0)
-    return "causal" + align;
-  const auto side = [](std::optional<int64_t> keys) { return keys ? std::to_string(*keys) : std::string("any"); };
-  return fmt::format("window {} back, {} ahead{}", side(mask.left), side(mask.right), align);
-}
-
-} // namespace
-
-std::string specWords(const AttentionSpec &spec) {
-  std::string text(name(spec.dtype));
-  if (spec.outputType() != spec.dtype)
-    text += fmt::format(" to {}", name(spec.outputType()));
-  text += spec.valueDim == spec.headDim ? fmt::format(", d {}", spec.headDim)
-                                        : fmt::format(", d {} and {}", spec.headDim, spec.valueDim);
-  text += ", " + maskWords(spec.mask);
-  AttentionSpec usual = spec;
-  usual.scale.reset();
-  if (spec.effectiveScale() != usual.effectiveScale())
-    text += fmt::format(", scale {}", spec.effectiveScale());
-  if (spec.softcap)
-    text += fmt::format(", softcap {}", *spec.softcap);
-  if (contains(spec.outputs, Output::LSE))
-    text += ", with LSE";
-  if (spec.dtype == DType::F32 && spec.precision == Precision::Precise)
-    text += ", precise";
-  if (spec.accessBytes != AttentionSpec{}.accessBytes)
-    text += fmt::format(", accesses of {} bytes", spec.accessBytes);
-  return text;
-}
-
 std::string shapeWords(const Problem &problem) {
   std::string text = problem.seqlenQ == problem.seqlenKv
                          ? fmt::format("{} queries and keys, ", count(uint64_t(problem.seqlenQ)))

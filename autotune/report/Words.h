@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autotune/search/Search.h"
+#include "autotune/space/Words.h"
 
 #include <optional>
 #include <string>
@@ -16,8 +17,6 @@ struct Times {
   std::string_view words() const { return modelled ? "modelled time" : "measured time"; }
 };
 
-/// "bf16, d 128, causal, bottom-right, with LSE".
-std::string specWords(const AttentionSpec &spec);
 /// "2,048 queries and keys, 32 heads on 8"; batch where it is not 1.
 std::string shapeWords(const Problem &problem);
 /// The same of a task, with the device where the run has several (logs of several machines).

@@ -4,11 +4,10 @@
 #include "autotune/search/Frame.h"
 
 #include <memory>
+#include <poll.h>
 #include <span>
 #include <sys/types.h>
 #include <vector>
-
-struct pollfd;
 
 namespace tessera::tune {
 

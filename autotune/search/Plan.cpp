@@ -73,7 +73,7 @@ size_t wantedTop(const SearchOptions &options, size_t legal) {
   constexpr size_t usual = 48, share = 10;
   if (options.top || options.offered)
     return options.top.value_or(0) == 0 ? legal : *options.top;
-  return std::min(usual, std::max<size_t>(1, (legal - 1) / share));
+  return std::min(usual, std::max<size_t>(2, legal / share) - 1); // and the default
 }
 
 } // namespace

@@ -66,9 +66,9 @@ private:
     reply.found.schedule = image.schedule;
     reply.found.target = image.target;
     const auto keep = [&reply](auto result, auto &to) {
+      reply.status = result.status();
       if (result)
         to = *std::move(result);
-      reply.status = result.status();
     };
     if (request.service == Service::Predict)
       keep(rig_->predictCompiled(image, task), reply.found.after);

@@ -23,7 +23,7 @@ std::string refusal(const Schedule &s, const Schedule &standard, const Task &tas
   const int64_t rows = queryRows(task, s), keys = task.problem.seqlenKv;
   if (s.tileQ > 16 * s.warps && s.tileQ >= 2 * std::max<int64_t>(rows, 8))
     return "tile_q is more than twice the query rows";
-  if (s.warps > 1 && int64_t(16 * s.warps) >= 2 * std::max<int64_t>(rows, 16))
+  if (s.warps > 1 && 16 * int64_t(s.warps) >= 2 * std::max<int64_t>(rows, 16))
     return "half of the warps have no query rows";
   if (s.tileKv > 32 && s.tileKv >= 2 * std::max<int64_t>(keys, 16))
     return "tile_kv is more than twice the keys";
@@ -158,7 +158,7 @@ Result<Space> Space::of(const Task &task, const Target &target, const KnobLimits
 
 int preference(const Schedule &a, const Schedule &b, const Task &task, const Target &target) {
   const Schedule standard = defaultSchedule(task.spec, target);
-  auto sign = [](auto x, auto y) { return x < y ? -1 : x > y ? 1 : 0; };
+  auto sign = [](const auto &x, const auto &y) { return x < y ? -1 : x > y ? 1 : 0; };
   if (a == b)
     return 0;
   if (a == standard || b == standard)

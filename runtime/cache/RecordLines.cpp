@@ -80,9 +80,10 @@ RecordLines readRecordLines(std::string_view text) {
   RecordLines lines;
   lines.damaged = readLines(text, mostBytes, [&](std::string_view line) -> Status {
     Result<TuningRecord> record = readRecord(line);
-    if (record)
-      lines.records.push_back(*std::move(record));
-    return record.status();
+    if (!record)
+      return record.status();
+    lines.records.push_back(*std::move(record));
+    return {};
   });
   return lines;
 }

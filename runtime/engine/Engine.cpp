@@ -113,8 +113,11 @@ Result<Kernel> Engine::prepare(const AttentionSpec &spec, const Problem &problem
   detail::KernelTable::Found found = state_->table.find({*device.context(), spec, given});
   if (!found.kernel && !given && state_->byShape.load(std::memory_order_relaxed))
     found = state_->table.find({*device.context(), spec, nullptr, &problem});
-  if (found.kernel) [[likely]]
-    return Kernel(std::move(found.kernel), Source::Memory, given ? givenReason() : std::move(found.reason));
+  if (found.kernel) [[likely]] {
+    if (given)
+      found.reason = givenReason();
+    return Kernel(std::move(found.kernel), Source::Memory, std::move(found.reason));
+  }
   Result<Kernel> kernel = state_->make(spec, problem, device, options);
   if (!kernel)
     ++state_->failures;

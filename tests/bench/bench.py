@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures Tessera and holds the figures to their limits: compile time, engine overhead, cost of a score, simulator, spills,
-kernels from cache and bundle.
+kernels from cache and bundle, tuning.
 
 Prints a table, and with --json FILE writes every figure with its limit. Exits 1 if a limit is missed. Other people's tools
 (Triton, the disassembler) come from their wheels into the build folder on first use.
@@ -17,13 +17,23 @@ import sys
 
 from measure import Setting
 
-PARTS = {"compile": "compile_time", "engine": "engine", "score": "score_cost", "simulator": "simulator", "schedules": "schedules", "shipping": "shipping"}
+PARTS = {
+    "compile": "compile_time",
+    "engine": "engine",
+    "score": "score_cost",
+    "simulator": "simulator",
+    "schedules": "schedules",
+    "shipping": "shipping",
+    "tuning": "tuning",
+    "exhaustive": "exhaustive",
+}
+LONG = {"tuning", "exhaustive"}  # many minutes: only where they are named
 
 
 def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (all)")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (all but {' and '.join(sorted(LONG))}, which take long)")
     parser.add_argument("--build", type=pathlib.Path, default=root / "build")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--repeats", type=int, default=5, help="runs of a whole process; the quickest counts (5)")
@@ -35,7 +45,7 @@ def main():
     setting = Setting(arguments.build.resolve(), arguments.repeats, arguments.sass_loops)
     os.environ["TESSERA_CACHE"] = "off"  # what is measured is not to come from an earlier run; the part shipping has a cache of its own
     report, failed = {}, False
-    for part in arguments.parts or PARTS:
+    for part in arguments.parts or [part for part in PARTS if part not in LONG]:
         print(f"{part}:", flush=True)
         try:
             figures = importlib.import_module(PARTS[part]).measure(setting)

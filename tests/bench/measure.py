@@ -40,10 +40,10 @@ class Setting:
     repeats: int
     sassLoops: pathlib.Path
 
-    def tessera(self, *arguments, check=True):
+    def tessera(self, *arguments, check=True, timeout=600):
         """Runs the command line program; returns the finished process with its text output."""
         command = [str(self.build / "bin/tessera"), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
         if check and done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr.strip()}")
         return done

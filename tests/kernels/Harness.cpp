@@ -206,6 +206,16 @@ std::optional<Outcome> run(const KernelCase &given) {
   return outcome;
 }
 
+KernelCase caseOf(DType type, unsigned dim, const Problem &problem, const Mask &mask) {
+  KernelCase test;
+  test.spec.dtype = type;
+  test.spec.headDim = test.spec.valueDim = dim;
+  test.spec.mask = mask;
+  test.spec.outputs = Output::O | Output::LSE;
+  test.problem = problem;
+  return test;
+}
+
 std::optional<Outcome> expectRight(const KernelCase &test) {
   std::optional<Outcome> outcome = run(test);
   if (outcome)

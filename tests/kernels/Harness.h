@@ -20,6 +20,9 @@ struct KernelCase {
   std::byte poison{0xff}; ///< of margins, gaps and outputs before the launch
 };
 
+/// A case of one head dim that also asks for the LSE; the rest is as usual.
+KernelCase caseOf(DType type, unsigned dim, const Problem &problem, const Mask &mask = Mask::full());
+
 /// What came back, with everything needed to look at single elements.
 struct Outcome {
   Placement placement;

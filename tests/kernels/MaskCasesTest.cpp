@@ -13,16 +13,6 @@ namespace {
 
 const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-KernelCase make(DType type, unsigned dim, Mask mask, Problem problem) {
-  KernelCase test;
-  test.spec.dtype = type;
-  test.spec.headDim = test.spec.valueDim = dim;
-  test.spec.mask = mask;
-  test.spec.outputs = Output::O | Output::LSE;
-  test.problem = problem;
-  return test;
-}
-
 /// Zero and -inf in these rows, bit for bit, and something else in all others.
 void expectEmptyRows(const Outcome &outcome, const Problem &problem, int64_t begin, int64_t end, unsigned dim) {
   for (int64_t b = 0; b < problem.batch; ++b)
@@ -39,8 +29,8 @@ void expectEmptyRows(const Outcome &outcome, const Problem &problem, int64_t beg
 TEST(MaskCases, A1_1_RowsWithoutKeysAreZeroAndTheOthersEqualTheSmallerProblem) {
   for (DType type : {DType::F32, DType::BF16}) {
     // Top-left diagonal: rows 4 to 7 of 8 see none of 4 keys.
-    const KernelCase test = make(type, 8, Mask::window(0, 0, Align::TopLeft), {1, 1, 1, 8, 4});
-    const auto outcome = expectRight(test), smaller = expectRight(make(type, 8, test.spec.mask, {1, 1, 1, 4, 4}));
+    const KernelCase test = caseOf(type, 8, {1, 1, 1, 8, 4}, Mask::window(0, 0, Align::TopLeft));
+    const auto outcome = expectRight(test), smaller = expectRight(caseOf(type, 8, {1, 1, 1, 4, 4}, test.spec.mask));
     ASSERT_TRUE(outcome && smaller);
     expectEmptyRows(*outcome, test.problem, 4, 8, 8);
     for (int i = 0; i < 4; ++i)
@@ -51,7 +41,7 @@ TEST(MaskCases, A1_1_RowsWithoutKeysAreZeroAndTheOthersEqualTheSmallerProblem) {
 
 TEST(MaskCases, A1_2_ScoresNearTheLowestFloatHaveNoWeightBesideOrdinaryOnes) {
   for (DType type : {DType::F32, DType::BF16}) {
-    KernelCase test = make(type, 64, Mask::full(), {1, 2, 2, 70, 441});
+    KernelCase test = caseOf(type, 64, {1, 2, 2, 70, 441});
     test.spec.scale = 1.0f;
     const int64_t lowest = defaultFor(test.spec).tileKv;
     for (bool atTheEnd : {false, true}) {
@@ -69,7 +59,7 @@ TEST(MaskCases, A1_2_ScoresNearTheLowestFloatHaveNoWeightBesideOrdinaryOnes) {
 }
 
 TEST(MaskCases, A1_2_ARowOfNothingButLowestScoresIsTheAverage) {
-  KernelCase test = make(DType::F32, 8, Mask::full(), {1, 1, 1, 3, 3});
+  KernelCase test = caseOf(DType::F32, 8, {1, 1, 1, 3, 3});
   test.spec.scale = 1.0f;
   test.values = [ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
     return role == Role::V   ? ordinary(role, b, s, h, c)
@@ -82,7 +72,7 @@ TEST(MaskCases, A1_2_ARowOfNothingButLowestScoresIsTheAverage) {
 
 TEST(MaskCases, A1_6_LeadingRowsWithoutKeysLeaveTheOthersAlone) {
   for (unsigned dim : {64u, 256u}) {
-    const KernelCase test = make(DType::BF16, dim, Mask::causal(Align::BottomRight), {1, 2, 1, 50, 36});
+    const KernelCase test = caseOf(DType::BF16, dim, {1, 2, 1, 50, 36}, Mask::causal(Align::BottomRight));
     const auto outcome = expectRight(test);
     ASSERT_TRUE(outcome);
     expectEmptyRows(*outcome, test.problem, 0, 14, dim);
@@ -90,7 +80,7 @@ TEST(MaskCases, A1_6_LeadingRowsWithoutKeysLeaveTheOthersAlone) {
 }
 
 TEST(MaskCases, A1_7_NaNQueriesGiveNaN) {
-  KernelCase test = make(DType::BF16, 8, Mask::full(), {2, 4, 4, 16, 16});
+  KernelCase test = caseOf(DType::BF16, 8, {2, 4, 4, 16, 16});
   test.values = [ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
     return role == Role::Q ? kNaN : ordinary(role, b, s, h, c);
   };
@@ -102,7 +92,7 @@ TEST(MaskCases, A1_7_NaNQueriesGiveNaN) {
 
 TEST(MaskCases, A1_7_ANaNInAMaskedKeyChangesNoBit) {
   for (DType type : {DType::F16, DType::BF16, DType::F32}) {
-    KernelCase test = make(type, 8, Mask::window(3, 0, Align::TopLeft), {1, 2, 2, 2, 40});
+    KernelCase test = caseOf(type, 8, {1, 2, 2, 2, 40}, Mask::window(3, 0, Align::TopLeft));
     std::vector<std::byte> bits;
     for (float poison : {0.0f, kNaN, HUGE_VALF, -HUGE_VALF}) {
       test.values = [=, ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
@@ -120,7 +110,7 @@ TEST(MaskCases, A1_7_ANaNInAMaskedKeyChangesNoBit) {
 TEST(MaskCases, A1_7_NaNAndInfInVisibleKeysAndValuesReachTheirRowsOnly) {
   for (Role role : {Role::K, Role::V})
     for (float poison : {kNaN, HUGE_VALF, -HUGE_VALF}) {
-      KernelCase test = make(DType::BF16, 64, Mask::causal(Align::TopLeft), {1, 1, 1, 90, 90});
+      KernelCase test = caseOf(DType::BF16, 64, {1, 1, 1, 90, 90}, Mask::causal(Align::TopLeft));
       test.values = [=, ordinary = normal(1)](Role which, int64_t b, int64_t s, int64_t h, int64_t c) {
         return which == role && s == 60 && c == 5 ? poison : ordinary(which, b, s, h, c);
       };
@@ -144,7 +134,7 @@ TEST(MaskCases, A1_7_NaNAndInfInVisibleKeysAndValuesReachTheirRowsOnly) {
 TEST(MaskCases, A1_8_WhatLiesBehindTheSequencesChangesNoBit) {
   for (const auto &[sq, sk] : {std::pair<int64_t, int64_t>(9, 9), {1001, 503}})
     for (Layout layout : {Layout::Bshd, Layout::FusedQkv}) {
-      KernelCase test = make(DType::BF16, 64, Mask::full(), {1, 1, 1, sq, sk});
+      KernelCase test = caseOf(DType::BF16, 64, {1, 1, 1, sq, sk});
       test.layout = layout;
       const auto poisoned = expectRight(test);
       test.poison = std::byte{0};
@@ -160,7 +150,7 @@ TEST(MaskCases, A1_8_WhatLiesBehindTheSequencesChangesNoBit) {
 
 TEST(MaskCases, A1_9_TilesOutsideOfTheWindowChangeNoBit) {
   for (int64_t sq : {1024, 128}) {
-    KernelCase test = make(DType::BF16, 64, Mask::window(32, 0, Align::BottomRight), {1, 1, 1, sq, 1024});
+    KernelCase test = caseOf(DType::BF16, 64, {1, 1, 1, sq, 1024}, Mask::window(32, 0, Align::BottomRight));
     const int64_t firstVisible = 1024 - sq - 32, tile = defaultFor(test.spec).tileKv;
     std::vector<std::byte> bits;
     for (float poison : {0.0f, kNaN}) {
@@ -179,7 +169,7 @@ TEST(MaskCases, A1_9_TilesOutsideOfTheWindowChangeNoBit) {
 
 TEST(MaskCases, A2_10_CausalWithMoreQueriesThanKeysWritesZerosInTheLeadingRows) {
   for (const auto &[sq, sk] : {std::pair<int64_t, int64_t>(5, 2), {600, 300}, {2048, 1024}}) {
-    const KernelCase test = make(DType::BF16, 16, Mask::causal(Align::BottomRight), {1, 1, 1, sq, sk});
+    const KernelCase test = caseOf(DType::BF16, 16, {1, 1, 1, sq, sk}, Mask::causal(Align::BottomRight));
     const auto outcome = expectRight(test);
     ASSERT_TRUE(outcome);
     expectEmptyRows(*outcome, test.problem, 0, sq - sk, 16);
@@ -187,7 +177,7 @@ TEST(MaskCases, A2_10_CausalWithMoreQueriesThanKeysWritesZerosInTheLeadingRows) 
 }
 
 TEST(MaskCases, A2_11_AWindowOfFourTokensSeesExactlyFour) {
-  KernelCase test = make(DType::BF16, 8, Mask::window(3, 0, Align::BottomRight), {1, 1, 1, 8, 8});
+  KernelCase test = caseOf(DType::BF16, 8, {1, 1, 1, 8, 8}, Mask::window(3, 0, Align::BottomRight));
   test.values = [](Role role, int64_t, int64_t s, int64_t, int64_t c) {
     return role == Role::V && c == s ? 1.0f : 0.0f;
   };
@@ -208,15 +198,15 @@ TEST(MaskCases, A2_13_ANegativeBoundIsRefusedAndAWindowOffTheKeysIsEmpty) {
   EXPECT_EQ(refused.status().code(), Code::InvalidArgument);
   EXPECT_NE(refused.status().text().find("-3"), std::string::npos) << refused.status().text();
   // Rows whose window lies wholly left of the first key: i + 64 < 129 - 33.
-  const KernelCase test = make(DType::BF16, 64, Mask::window(32, 64, Align::BottomRight), {1, 1, 1, 129, 33});
+  const KernelCase test = caseOf(DType::BF16, 64, {1, 1, 1, 129, 33}, Mask::window(32, 64, Align::BottomRight));
   const auto outcome = expectRight(test);
   ASSERT_TRUE(outcome);
   expectEmptyRows(*outcome, test.problem, 0, 32, 64);
 }
 
 TEST(MaskCases, A2_15_OneQueryTwoKeysWindowOne) {
-  expectRight(make(DType::BF16, 64, Mask::window(0, 0, Align::BottomRight), {1, 1, 1, 1, 2}));
-  expectRight(make(DType::BF16, 64, Mask::window(1, 0, Align::TopLeft), {1, 1, 1, 1, 2}));
+  expectRight(caseOf(DType::BF16, 64, {1, 1, 1, 1, 2}, Mask::window(0, 0, Align::BottomRight)));
+  expectRight(caseOf(DType::BF16, 64, {1, 1, 1, 1, 2}, Mask::window(1, 0, Align::TopLeft)));
 }
 
 } // namespace

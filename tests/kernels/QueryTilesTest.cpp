@@ -33,12 +33,7 @@ Schedule with(Schedule schedule, std::string_view knobs) {
 }
 
 KernelCase make(DType type, unsigned dim, const Mask &mask, Problem problem, const Schedule &schedule) {
-  KernelCase test;
-  test.spec.dtype = type;
-  test.spec.headDim = test.spec.valueDim = dim;
-  test.spec.mask = mask;
-  test.spec.outputs = Output::O | Output::LSE;
-  test.problem = problem;
+  KernelCase test = caseOf(type, dim, problem, mask);
   test.schedule = schedule;
   return test;
 }

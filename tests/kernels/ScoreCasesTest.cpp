@@ -10,18 +10,8 @@ using namespace tessera::kernels;
 
 namespace {
 
-KernelCase make(DType type, unsigned dim, Problem problem, Mask mask = Mask::full()) {
-  KernelCase test;
-  test.spec.dtype = type;
-  test.spec.headDim = test.spec.valueDim = dim;
-  test.spec.mask = mask;
-  test.spec.outputs = Output::O | Output::LSE;
-  test.problem = problem;
-  return test;
-}
-
 TEST(ScoreCases, A8_43_SoftcapBoundsEveryScore) {
-  KernelCase test = make(DType::BF16, 8, {1, 3, 3, 1, 1});
+  KernelCase test = caseOf(DType::BF16, 8, {1, 3, 3, 1, 1});
   test.spec.softcap = 15.0f;
   test.spec.scale = 1.0f;
   const float scores[] = {100, 10000, 1};
@@ -37,7 +27,7 @@ TEST(ScoreCases, A8_43_SoftcapBoundsEveryScore) {
 
 TEST(ScoreCases, A8_43_SoftcapOnOrdinaryDataInEveryType) {
   for (DType type : {DType::F16, DType::BF16, DType::F32}) {
-    KernelCase test = make(type, 64, {1, 2, 1, 100, 150}, Mask::causal(Align::BottomRight));
+    KernelCase test = caseOf(type, 64, {1, 2, 1, 100, 150}, Mask::causal(Align::BottomRight));
     test.spec.softcap = 2.0f;
     test.spec.scale = 1.0f;
     expectRight(test);
@@ -45,7 +35,7 @@ TEST(ScoreCases, A8_43_SoftcapOnOrdinaryDataInEveryType) {
 }
 
 TEST(ScoreCases, A8_49_ScoresBeyondTheRangeOfHalfStayFinite) {
-  KernelCase test = make(DType::F16, 256, {1, 1, 1, 70, 70});
+  KernelCase test = caseOf(DType::F16, 256, {1, 1, 1, 70, 70});
   test.spec.scale = 1.0f;
   test.values = [ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
     return role == Role::V   ? ordinary(role, b, s, h, c)
@@ -66,7 +56,7 @@ TEST(ScoreCases, A8_49_ScoresBeyondTheRangeOfHalfStayFinite) {
 }
 
 TEST(ScoreCases, A9_51_TheLseOfOneKeyIsItsScaledScore) {
-  KernelCase test = make(DType::BF16, 64, {1, 1, 1, 5, 1});
+  KernelCase test = caseOf(DType::BF16, 64, {1, 1, 1, 5, 1});
   test.spec.scale = 0.25f;
   test.values = [](Role role, int64_t, int64_t s, int64_t, int64_t) { return role == Role::Q ? float(s + 1) : 1.0f; };
   const auto outcome = expectRight(test);
@@ -77,7 +67,7 @@ TEST(ScoreCases, A9_51_TheLseOfOneKeyIsItsScaledScore) {
 
 TEST(ScoreCases, N12_TheSameLaunchGivesTheSameBits) {
   for (DType type : {DType::F16, DType::BF16, DType::F32}) {
-    const KernelCase test = make(type, 72, {2, 3, 1, 150, 170}, Mask::causal(Align::BottomRight));
+    const KernelCase test = caseOf(type, 72, {2, 3, 1, 150, 170}, Mask::causal(Align::BottomRight));
     const auto one = expectRight(test), two = expectRight(test);
     ASSERT_TRUE(one && two);
     EXPECT_EQ(one->outputBits(), two->outputBits());
@@ -85,7 +75,7 @@ TEST(ScoreCases, N12_TheSameLaunchGivesTheSameBits) {
 }
 
 TEST(ScoreCases, N12_StagesTilesAndWarpsChangeRoundingOnly) {
-  KernelCase test = make(DType::BF16, 64, {1, 1, 1, 150, 300}, Mask::causal(Align::BottomRight));
+  KernelCase test = caseOf(DType::BF16, 64, {1, 1, 1, 150, 300}, Mask::causal(Align::BottomRight));
   for (unsigned stages : {1u, 2u, 3u, 4u}) {
     Schedule schedule = defaultFor(test.spec);
     schedule.stages = stages;
@@ -104,7 +94,7 @@ TEST(ScoreCases, N12_StagesTilesAndWarpsChangeRoundingOnly) {
 }
 
 TEST(ScoreCases, B1_62_TheNumberOfStagesChangesNoBit) {
-  KernelCase test = make(DType::BF16, 64, {1, 1, 1, 90, 300});
+  KernelCase test = caseOf(DType::BF16, 64, {1, 1, 1, 90, 300});
   std::vector<std::byte> bits;
   for (unsigned stages : {1u, 2u, 3u, 4u}) {
     Schedule schedule = defaultFor(test.spec);
@@ -120,7 +110,7 @@ TEST(ScoreCases, B1_62_TheNumberOfStagesChangesNoBit) {
 }
 
 TEST(ScoreCases, N1_PreciseF32ReachesF32LikeErrors) {
-  KernelCase test = make(DType::F32, 64, {1, 1, 1, 100, 200});
+  KernelCase test = caseOf(DType::F32, 64, {1, 1, 1, 100, 200});
   const auto tf32 = expectRight(test);
   test.spec.precision = Precision::Precise;
   const auto precise = expectRight(test);

@@ -10,16 +10,6 @@ using namespace tessera::kernels;
 
 namespace {
 
-KernelCase make(DType type, unsigned dim, Problem problem, Mask mask = Mask::full()) {
-  KernelCase test;
-  test.spec.dtype = type;
-  test.spec.headDim = test.spec.valueDim = dim;
-  test.spec.mask = mask;
-  test.spec.outputs = Output::O | Output::LSE;
-  test.problem = problem;
-  return test;
-}
-
 /// The cheapest legal kernel, for cases of very many tiny blocks.
 Schedule tiny() {
   Schedule schedule;
@@ -31,15 +21,15 @@ Schedule tiny() {
 }
 
 TEST(ShapeCases, A3_16_LengthsAroundTheTile) {
-  const Schedule tiles = defaultFor(make(DType::BF16, 128, {}).spec);
+  const Schedule tiles = defaultFor(caseOf(DType::BF16, 128, {}).spec);
   for (int64_t length : {int64_t(1), int64_t(tiles.tileKv) - 1, int64_t(tiles.tileKv), int64_t(tiles.tileKv) + 1,
                          2 * int64_t(tiles.tileKv) - 1, int64_t(tiles.tileQ) + 1})
-    expectRight(make(DType::BF16, 128, {1, 4, 4, length, length}));
+    expectRight(caseOf(DType::BF16, 128, {1, 4, 4, length, length}));
 }
 
 TEST(ShapeCases, A3_17_PaddedKeysTakeNoPartWhereTrueScoresAreNegative) {
   for (DType type : {DType::F16, DType::BF16, DType::F32}) {
-    KernelCase test = make(type, 64, {1, 1, 1, 20, 65});
+    KernelCase test = caseOf(type, 64, {1, 1, 1, 20, 65});
     test.problem.seqlenKv = defaultFor(test.spec).tileKv + 1;
     test.spec.scale = 1.0f;
     test.values = [ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
@@ -57,7 +47,7 @@ TEST(ShapeCases, A3_17_PaddedKeysTakeNoPartWhereTrueScoresAreNegative) {
 TEST(ShapeCases, A3_18_NoKeysNoQueriesNoBatch) {
   for (const Mask &mask : {Mask::full(), Mask::causal(Align::BottomRight), Mask::causal(Align::TopLeft)})
     for (const Problem &problem : {Problem{2, 2, 1, 64, 0}, Problem{2, 2, 1, 0, 4096}, Problem{0, 2, 1, 64, 4096}}) {
-      const auto outcome = expectRight(make(DType::BF16, 64, problem, mask));
+      const auto outcome = expectRight(caseOf(DType::BF16, 64, problem, mask));
       ASSERT_TRUE(outcome);
       if (problem.seqlenKv == 0)
         for (int64_t i = 0; i < 64; ++i) {
@@ -67,10 +57,10 @@ TEST(ShapeCases, A3_18_NoKeysNoQueriesNoBatch) {
     }
 }
 
-TEST(ShapeCases, A3_19_ABatchOfZero) { expectRight(make(DType::F16, 64, {0, 10, 10, 3952, 16})); }
+TEST(ShapeCases, A3_19_ABatchOfZero) { expectRight(caseOf(DType::F16, 64, {0, 10, 10, 3952, 16})); }
 
 TEST(ShapeCases, A3_24_TensorsOfDifferentLengthsAreRefusedBeforeTheLaunch) {
-  const Result<Kernel> kernel = engine().prepare(make(DType::BF16, 8, {}).spec, {}, device());
+  const Result<Kernel> kernel = engine().prepare(caseOf(DType::BF16, 8, {}).spec, {}, device());
   ASSERT_TRUE(kernel) << kernel.status().text();
   const Result<DeviceBuffer> memory = device().allocate(1 << 16);
   ASSERT_TRUE(memory);
@@ -92,7 +82,7 @@ TEST(ShapeCases, A3_24_TensorsOfDifferentLengthsAreRefusedBeforeTheLaunch) {
 
 TEST(ShapeCases, A4_25_EveryChannelCounts) {
   for (unsigned first : {64u, 120u}) {
-    KernelCase test = make(DType::F16, 128, {1, 2, 2, 130, 130});
+    KernelCase test = caseOf(DType::F16, 128, {1, 2, 2, 130, 130});
     test.values = [=, ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
       return c < first ? 0.0f : ordinary(role, b, s, h, c);
     };
@@ -105,9 +95,9 @@ TEST(ShapeCases, A4_25_EveryChannelCounts) {
 
 TEST(ShapeCases, A4_26_EveryHeadDimWorksOrIsRefusedWithTheReason) {
   for (unsigned dim : {40u, 72u, 80u, 96u, 112u, 224u})
-    expectRight(make(DType::BF16, dim, {1, 1, 1, 70, 70}));
+    expectRight(caseOf(DType::BF16, dim, {1, 1, 1, 70, 70}));
   for (unsigned dim : {100u, 4u, 264u}) {
-    const Result<Kernel> refused = engine().prepare(make(DType::BF16, dim, {}).spec, {}, device());
+    const Result<Kernel> refused = engine().prepare(caseOf(DType::BF16, dim, {}).spec, {}, device());
     ASSERT_FALSE(refused) << dim;
     EXPECT_EQ(refused.status().code(), Code::Unsupported);
     EXPECT_NE(refused.status().text().find(std::to_string(dim)), std::string::npos) << refused.status().text();
@@ -115,7 +105,7 @@ TEST(ShapeCases, A4_26_EveryHeadDimWorksOrIsRefusedWithTheReason) {
 }
 
 TEST(ShapeCases, A4_27_TheDefaultScaleIsThatOfTheRequestedHeadDim) {
-  KernelCase test = make(DType::BF16, 80, {1, 1, 1, 1, 1});
+  KernelCase test = caseOf(DType::BF16, 80, {1, 1, 1, 1, 1});
   test.values = [](Role, int64_t, int64_t, int64_t, int64_t) { return 1.0f; };
   const auto outcome = expectRight(test);
   ASSERT_TRUE(outcome);
@@ -123,7 +113,7 @@ TEST(ShapeCases, A4_27_TheDefaultScaleIsThatOfTheRequestedHeadDim) {
 }
 
 TEST(ShapeCases, A5_28_QueryHeadsFindTheirKeyHeadByDivision) {
-  KernelCase test = make(DType::BF16, 64, {1, 4, 2, 3, 5});
+  KernelCase test = caseOf(DType::BF16, 64, {1, 4, 2, 3, 5});
   test.values = [ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
     return role == Role::V ? float(h) : ordinary(role, b, s, h, c);
   };
@@ -135,21 +125,21 @@ TEST(ShapeCases, A5_28_QueryHeadsFindTheirKeyHeadByDivision) {
 
 TEST(ShapeCases, A5_29_AnyGroupSize) {
   for (const auto &[heads, kvHeads] : {std::pair<int64_t, int64_t>(28, 4), {24, 4}, {40, 8}, {64, 4}, {5, 1}, {13, 1}})
-    expectRight(make(DType::BF16, 64, {2, heads, kvHeads, 3, 19}, Mask::causal(Align::BottomRight)));
+    expectRight(caseOf(DType::BF16, 64, {2, heads, kvHeads, 3, 19}, Mask::causal(Align::BottomRight)));
 }
 
 TEST(ShapeCases, A6_33_SlicesOfAFusedBufferAndTransposedViews) {
-  KernelCase test = make(DType::F16, 64, {1, 16, 1, 200, 200});
+  KernelCase test = caseOf(DType::F16, 64, {1, 16, 1, 200, 200});
   test.layout = Layout::FusedQkv;
   expectRight(test);
-  test = make(DType::F16, 128, {1, 16, 16, 62, 62});
+  test = caseOf(DType::F16, 128, {1, 16, 16, 62, 62});
   test.layout = Layout::Bhsd;
   expectRight(test);
 }
 
 TEST(ShapeCases, A6_34_BroadcastKeysEqualMaterialisedOnes) {
   for (int64_t keys : {33, 65, 129}) {
-    KernelCase test = make(DType::BF16, 256, {2, 2, 2, 20, keys});
+    KernelCase test = caseOf(DType::BF16, 256, {2, 2, 2, 20, keys});
     test.layout = Layout::Broadcast;
     const auto broadcast = expectRight(test);
     test.layout = Layout::Bshd;
@@ -166,7 +156,7 @@ TEST(ShapeCases, A6_34_BroadcastKeysEqualMaterialisedOnes) {
 
 TEST(ShapeCases, A6_36_ARowPitchOf1185ElementsAndAnOddBase) {
   for (DType type : {DType::F16, DType::F32}) {
-    KernelCase test = make(type, 32, {1, 37, 37, 20, 20}); // 37 * 32 + 1 = 1185
+    KernelCase test = caseOf(type, 32, {1, 37, 37, 20, 20}); // 37 * 32 + 1 = 1185
     test.layout = Layout::OddPitch;
     const auto outcome = expectRight(test);
     ASSERT_TRUE(outcome);
@@ -175,7 +165,7 @@ TEST(ShapeCases, A6_36_ARowPitchOf1185ElementsAndAnOddBase) {
 }
 
 TEST(ShapeCases, A6_36_AWiderKernelRefusesAMisalignedTensorByName) {
-  const Result<Kernel> kernel = engine().prepare(make(DType::BF16, 8, {}).spec, {}, device());
+  const Result<Kernel> kernel = engine().prepare(caseOf(DType::BF16, 8, {}).spec, {}, device());
   ASSERT_TRUE(kernel) << kernel.status().text();
   const Result<DeviceBuffer> memory = device().allocate(1 << 16);
   ASSERT_TRUE(memory);
@@ -191,15 +181,15 @@ TEST(ShapeCases, A6_36_AWiderKernelRefusesAMisalignedTensorByName) {
 
 TEST(ShapeCases, A7_40_PositionsBeyond32768) {
   // Only keys far right are seen; a 16-bit position would see others.
-  expectRight(make(DType::BF16, 8, {1, 1, 1, 3, 66048}, Mask::window(40, 0, Align::BottomRight)));
-  KernelCase test = make(DType::BF16, 8, {1, 1, 1, 70000, 2}, Mask::causal(Align::BottomRight));
+  expectRight(caseOf(DType::BF16, 8, {1, 1, 1, 3, 66048}, Mask::window(40, 0, Align::BottomRight)));
+  KernelCase test = caseOf(DType::BF16, 8, {1, 1, 1, 70000, 2}, Mask::causal(Align::BottomRight));
   test.schedule = tiny();
   expectRight(test);
 }
 
 TEST(ShapeCases, A7_41_MoreThan65535BatchesAndHeads) {
   for (const Problem &problem : {Problem{65537, 1, 1, 1, 1}, Problem{1, 65537, 65537, 1, 1}}) {
-    KernelCase test = make(DType::BF16, 8, problem);
+    KernelCase test = caseOf(DType::BF16, 8, problem);
     test.schedule = tiny();
     expectRight(test);
   }

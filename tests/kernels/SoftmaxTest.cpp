@@ -17,13 +17,8 @@ constexpr float kLn2 = 0.693147181f;
 
 /// Scores in log2 units by key: q is (1, 0, ...), the scale is ln 2, and k's first channel is the score.
 KernelCase withScores(DType type, Mask mask, int64_t queries, int64_t keys, std::function<float(int64_t)> score) {
-  KernelCase test;
-  test.spec.dtype = type;
-  test.spec.headDim = test.spec.valueDim = 64;
-  test.spec.mask = mask;
+  KernelCase test = caseOf(type, 64, {1, 1, 1, queries, keys}, mask);
   test.spec.scale = kLn2;
-  test.spec.outputs = Output::O | Output::LSE;
-  test.problem = {1, 1, 1, queries, keys};
   test.values = [=, ordinary = normal(1)](Role role, int64_t b, int64_t s, int64_t h, int64_t c) {
     if (role == Role::V)
       return ordinary(role, b, s, h, c);

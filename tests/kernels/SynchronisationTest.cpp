@@ -28,12 +28,8 @@ struct Variant {
 void PrintTo(const Variant &variant, std::ostream *out) { *out << variant.name; }
 
 KernelCase caseOf(const Variant &variant) {
-  KernelCase test;
-  test.spec.dtype = variant.dtype;
-  test.spec.headDim = test.spec.valueDim = variant.headDim;
-  test.spec.mask = variant.causal ? Mask::causal(Align::BottomRight) : Mask::full();
-  test.spec.outputs = Output::O | Output::LSE;
-  test.problem = {1, 1, 1, variant.seqlen, variant.seqlen};
+  KernelCase test = kernels::caseOf(variant.dtype, unsigned(variant.headDim), {1, 1, 1, variant.seqlen, variant.seqlen},
+                                    variant.causal ? Mask::causal(Align::BottomRight) : Mask::full());
   test.schedule = defaultFor(test.spec);
   test.schedule->rescale = variant.rescale;
   if (variant.persistentStages) {

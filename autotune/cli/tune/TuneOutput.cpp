@@ -15,14 +15,6 @@ namespace {
 
 std::string timeText(double milliseconds) { return fmt::format("{:.4g} ms", milliseconds); }
 
-Json shapeJson(const Problem &problem) {
-  return {{"batch", problem.batch},
-          {"heads", problem.heads},
-          {"kv_heads", problem.kvHeads},
-          {"seqlen_q", problem.seqlenQ},
-          {"seqlen_kv", problem.seqlenKv}};
-}
-
 Json predictionJson(const tune::Prediction &prediction) {
   Json json;
   json["ms"] = number(prediction.milliseconds);
@@ -51,7 +43,7 @@ Json measurementJson(const tune::Trial &trial) {
 Json outcomeJson(const tune::TaskOutcome &task) {
   Json json;
   json["spec"] = task.task.spec.text();
-  json["shape"] = shapeJson(task.task.problem);
+  json["shape"] = tune::shapeJson(task.task.problem);
   json["space"] = {{"combinations", task.combinations}, {"legal", task.legal}, {"refused", task.refused}};
   json["compiled"] = task.compiled;
   json["from_log"] = task.fromLog;
@@ -172,7 +164,7 @@ void printPlans(const std::vector<tune::Plan> &plans, const std::string &device,
     for (const tune::Plan &plan : plans) {
       Json one;
       one["spec"] = plan.task.spec.text();
-      one["shape"] = shapeJson(plan.task.problem);
+      one["shape"] = tune::shapeJson(plan.task.problem);
       one["space"] = {{"combinations", plan.space.combinations},
                       {"legal", plan.space.legal.size()},
                       {"refused", plan.space.refused}};
@@ -230,7 +222,7 @@ void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::
     for (const tune::Choice &choice : choices) {
       Json one;
       one["spec"] = choice.winner.task.spec.text();
-      one["shape"] = shapeJson(choice.winner.task.problem);
+      one["shape"] = tune::shapeJson(choice.winner.task.problem);
       one["device"] = choice.winner.device;
       one["measured"] = choice.measured;
       one["refused"] = choice.refused;
@@ -264,7 +256,7 @@ void printShapeChoice(const ShapeChoice &choice, const CommonFlags &common) {
   if (common.json) {
     Json json;
     json["spec"] = choice.task.spec.text();
-    json["shape"] = shapeJson(choice.task.problem);
+    json["shape"] = tune::shapeJson(choice.task.problem);
     json["device"] = choice.device;
     json["target"] = choice.target;
     json["schedule"] = choice.schedule.text();

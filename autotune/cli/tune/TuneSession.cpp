@@ -50,7 +50,7 @@ Result<std::vector<tune::Trial>> readLogs(const std::vector<std::string> &paths,
     for (const std::string &line : lines.damaged) {
       remark(common, fmt::format("{}: passed over {}", path, line));
       if (damaged)
-        damaged->push_back(path + ": " + line);
+        damaged->push_back(fmt::format("{}: {}", path, line));
     }
     logs.push_back(std::move(lines.trials));
   }

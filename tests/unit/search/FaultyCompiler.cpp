@@ -1,23 +1,14 @@
 // A compiler library that misbehaves for the schedules that $FAULTY_SCHEDULES names: lines of a fault and a text.
-#include "runtime/image/CompilerInterface.h"
-#include "runtime/image/KernelImage.h"
+#include "tests/unit/StubImage.h"
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <sstream>
 #include <unistd.h>
 
 using namespace tessera;
 
 namespace {
-
-tessera_compiler_blob blobOf(std::string_view bytes) {
-  tessera_compiler_blob blob{static_cast<char *>(std::malloc(bytes.size() + 1)), bytes.size()};
-  std::memcpy(blob.data, bytes.data(), bytes.size());
-  blob.data[bytes.size()] = 0;
-  return blob;
-}
 
 constexpr const char *kBuild = "faulty build", *kAssembler = "faulty 1.0";
 
@@ -32,20 +23,7 @@ std::string faultOf(const std::string &schedule) {
 }
 
 KernelImage imageFor(const tessera_compile_request &request, bool spills) {
-  KernelImage image;
-  image.spec = *AttentionSpec::parse(request.spec);
-  image.schedule = *Schedule::parse(request.schedule);
-  image.target = request.target;
-  image.entry = "attention";
-  for (Argument argument : allArguments())
-    image.parameters.push_back({std::string(name(argument)), typeOf(argument)});
-  image.grid = gridRuleOf(image.schedule);
-  image.tileQ = image.schedule.tileQ;
-  image.blockThreads = 32 * image.schedule.warps;
-  image.dynamicSharedBytes = uint32_t(image.schedule.sharedBytes(image.spec));
-  image.ptxVersion = 80;
-  image.buildId = kBuild;
-  image.keyText = ImageKey{kBuild, image.spec, image.schedule, image.target, kAssembler, ""}.text();
+  KernelImage image = stubImage(request, kBuild, kAssembler);
   image.ptx = ".version 8.0\n.target sm_80\n";
   image.registers = 200;
   image.spillBytes = spills ? 16 : 0;
@@ -102,7 +80,4 @@ EXPORT tessera_compile_code tessera_compile(const tessera_compile_request *reque
 EXPORT const char *tessera_compiler_build_id() { return kBuild; }
 EXPORT const char *tessera_compiler_assembler() { return kAssembler; }
 EXPORT const char *tessera_compiler_assembler_path() { return ""; }
-EXPORT void tessera_compiler_release(tessera_compiler_blob *blob) {
-  std::free(blob->data);
-  *blob = {};
-}
+EXPORT void tessera_compiler_release(tessera_compiler_blob *blob) { releaseBlob(blob); }
