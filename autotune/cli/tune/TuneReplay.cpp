@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <tuple>
 
 namespace tessera::cli {
 namespace {
@@ -47,6 +48,12 @@ tune::SearchOutcome replayed(const std::vector<tune::Trial> &trials, double marg
     task.trials.push_back(trial);
     describeSpace(task, trial.target);
   }
+  const auto place = [](const tune::TaskOutcome &task) {
+    const Problem &shape = task.task.problem;
+    return std::tuple(task.task.spec.text(), task.trials.front().device, shape.batch, shape.heads, shape.kvHeads,
+                      shape.seqlenQ, shape.seqlenKv);
+  };
+  std::ranges::sort(outcome.tasks, {}, place);
   for (tune::TaskOutcome &task : outcome.tasks) {
     task.fromLog = task.trials.size();
     task.complete = true;
