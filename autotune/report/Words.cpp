@@ -33,7 +33,7 @@ std::string_view statusWords(TrialStatus status) {
   case TrialStatus::Measured:
     return "timed";
   case TrialStatus::Predicted:
-    return "right, not timed";
+    return "dropped early";
   case TrialStatus::Duplicate:
     return "duplicate";
   case TrialStatus::Spills:
@@ -93,7 +93,7 @@ std::string kilobytes(uint64_t bytes) {
 }
 
 std::optional<double> timeOf(const Trial &trial) {
-  if (trial.status != TrialStatus::Measured || !trial.measurement)
+  if ((trial.status != TrialStatus::Measured && trial.status != TrialStatus::Predicted) || !trial.measurement)
     return std::nullopt;
   const double milliseconds = trial.measurement->milliseconds;
   return std::isfinite(milliseconds) && milliseconds > 0 ? std::optional(milliseconds) : std::nullopt;

@@ -36,7 +36,8 @@ std::string duration(double seconds);
 /// "48 KB", "163.5 KB": of 1024 bytes.
 std::string kilobytes(uint64_t bytes);
 
-/// Milliseconds that may be compared: of a trial that was measured or modelled; absent for all others.
+/// Milliseconds that may be compared: of a trial that was measured or modelled, be it that it was dropped after that;
+/// absent for all others.
 std::optional<double> timeOf(const Trial &trial);
 /// The prediction that knows most: on the compiled kernel, else by the schedule alone; null where there is none.
 const Prediction *bestPrediction(const Trial &trial);

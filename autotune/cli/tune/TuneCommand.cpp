@@ -63,7 +63,8 @@ Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common) {
     if (event.kind == tune::SearchEvent::TaskBegins)
       best.clear();
     if (event.kind == tune::SearchEvent::NewBest && event.trial && event.trial->measurement)
-      best = fmt::format("{:.4g} ms", event.trial->measurement->milliseconds);
+      best = fmt::format("{:.4g} ms{}", event.trial->measurement->milliseconds,
+                         event.trial->measurement->modelled ? " (modelled)" : "");
     if (const auto now = Clock::now(); now - shown >= progress.interval()) {
       shown = now;
       progress.step(progressText(event, *tasks, best));

@@ -3,6 +3,7 @@
 
 #include "autotune/cli/Columns.h"
 #include "autotune/cli/Print.h"
+#include "autotune/space/Words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -129,7 +130,7 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
                    {"of legal", Columns::Right}});
   for (const tune::TaskOutcome &task : outcome.tasks) {
     const auto &choice = task.choice;
-    columns.row({specText(task.task.spec.text()), shapeText(task.task.problem),
+    columns.row({tune::specWords(task.task.spec), shapeText(task.task.problem),
                  choice ? choice->winner.schedule.text() : "none",
                  choice ? timeText(choice->winner.measurement->milliseconds) : "-", choice ? gainText(*choice) : "-",
                  fmt::format("{}", task.compiled), fmt::format("{}", task.legal)});
@@ -179,7 +180,7 @@ void printPlans(const std::vector<tune::Plan> &plans, const std::string &device,
   }
   constexpr size_t kShown = 10;
   for (const tune::Plan &plan : plans) {
-    show("{}, {} on {}\n", specText(plan.task.spec.text()), shapeText(plan.task.problem), device);
+    show("{}, {} on {}\n", tune::specWords(plan.task.spec), shapeText(plan.task.problem), device);
     show("  {} of {} combinations are legal, {} would be compiled\n", plan.space.legal.size(), plan.space.combinations,
          plan.candidates.size());
     for (const auto &[reason, count] : plan.space.refused)
@@ -245,7 +246,7 @@ void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::
                    {"measured", Columns::Right}});
   for (const tune::Choice &choice : choices)
     columns.row(
-        {specText(choice.winner.task.spec.text()), shapeText(choice.winner.task.problem), choice.winner.device,
+        {tune::specWords(choice.winner.task.spec), shapeText(choice.winner.task.problem), choice.winner.device,
          choice.winner.schedule.text(),
          timeText(choice.winner.measurement->milliseconds) + (choice.winner.measurement->modelled ? " (modelled)" : ""),
          gainText(choice), fmt::format("{}", choice.measured)});
@@ -268,7 +269,7 @@ void printShapeChoice(const ShapeChoice &choice, const CommonFlags &common) {
     return printJson(json);
   }
   Table table;
-  table.row("attention", fmt::format("{}, {}", specText(choice.task.spec.text()), shapeText(choice.task.problem)));
+  table.row("attention", fmt::format("{}, {}", tune::specWords(choice.task.spec), shapeText(choice.task.problem)));
   table.row("device", choice.device);
   table.row("schedule", choice.schedule.text());
   table.row("because", choice.reason);

@@ -2,6 +2,7 @@
 #include "autotune/cli/OutputCheck.h"
 #include "autotune/cli/Print.h"
 #include "autotune/cli/tune/TuneSession.h"
+#include "autotune/space/Words.h"
 
 #include <fmt/format.h>
 
@@ -62,7 +63,7 @@ tune::SearchOutcome replayed(const std::vector<tune::Trial> &trials, double marg
       task.measured += trial.status == tune::TrialStatus::Measured;
       if (trial.status == tune::TrialStatus::Wrong)
         outcome.warnings.push_back(fmt::format("WRONG ANSWER by {} for {}, {} on {}: {}", trial.schedule.text(),
-                                               specText(trial.task.spec.text()), shapeText(trial.task.problem),
+                                               tune::specWords(trial.task.spec), shapeText(trial.task.problem),
                                                trial.device, trial.reason));
     }
     const auto choice =
@@ -71,7 +72,7 @@ tune::SearchOutcome replayed(const std::vector<tune::Trial> &trials, double marg
       task.choice = std::move(*choice);
     else
       outcome.warnings.push_back(fmt::format("no schedule was found for {}, {} on {}: of {} none was right and timed",
-                                             specText(task.task.spec.text()), shapeText(task.task.problem),
+                                             tune::specWords(task.task.spec), shapeText(task.task.problem),
                                              task.trials.front().device, counted(task.trials.size(), "trial")));
   }
   return outcome;
