@@ -15,6 +15,8 @@ Result<ExitCode> runPlan(const TuneFlags &flags, const CommonFlags &common) {
   Result<Session> session = openSession(flags, common, tasks->front(), false);
   if (!session)
     return session.status();
+  if (Status status = checkTasks(*session, *tasks); !status)
+    return status;
   tune::SearchOptions options = flags.options();
   if (session->bundle)
     options.offered = [&, device = DeviceFacts::of(session->device)](const tune::Task &task) {
@@ -25,7 +27,7 @@ Result<ExitCode> runPlan(const TuneFlags &flags, const CommonFlags &common) {
     return plans.status();
   for (const std::string &note : notes)
     remark(common, note);
-  printPlans(*plans, session->device.name(), std::string(session->facts.gpu.name), common);
+  printPlans(*plans, session->device.name(), std::string(session->facts.gpu.name), session->facts.target, common);
   return Right;
 }
 

@@ -21,13 +21,17 @@ Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common) {
   if (!tasks)
     return tasks.status();
   if (!flags.report.empty())
-    if (Status status = checkOutputFile("--report", flags.report, {flags.log, flags.specs, flags.bundle}); !status)
+    if (Status status =
+            checkOutputFile("--report", flags.report, {flags.log, flags.specs, flags.bundle, flags.publicKey});
+        !status)
       return status;
   Progress progress(common.quiet);
   progress.step("opening the device");
   Result<Session> session = openSession(flags, common, tasks->front(), true);
   if (!session)
     return session.status();
+  if (Status status = checkTasks(*session, *tasks); !status)
+    return status;
   const Result<std::vector<tune::Trial>> known = readLogs(logPaths(flags), true, common);
   if (!known)
     return known.status();

@@ -40,6 +40,7 @@ Result<ExitCode> finishRun(const TuneFlags &flags, const CommonFlags &common, tu
                            TuneReport &report, const std::optional<tune::RunFacts> &facts, bool interrupted) {
   report.outcome = &outcome;
   record(flags, common, outcome, report);
+  Status written;
   if (!flags.report.empty()) {
     tune::ReportInput input;
     input.title = common.commandLine;
@@ -52,9 +53,9 @@ Result<ExitCode> finishRun(const TuneFlags &flags, const CommonFlags &common, tu
       input.toolchain = fmt::format("{}, build {}", facts->assembler, facts->build.substr(0, 12));
     }
     input.outcome = &outcome;
-    if (Status status = files::writeOutput(flags.report, tune::reportHtml(input)); !status)
-      return status;
-    report.html = flags.report;
+    written = files::writeOutput(flags.report, tune::reportHtml(input));
+    if (written)
+      report.html = flags.report;
   }
   for (const std::string &warning : outcome.warnings)
     say("tessera: {}\n", warning);
@@ -66,6 +67,8 @@ Result<ExitCode> finishRun(const TuneFlags &flags, const CommonFlags &common, tu
           return true;
     return false;
   };
+  if (!written)
+    return written;
   if (interrupted)
     return Interrupted;
   if (flags.shard.count > 1) // its candidates may all be losers; the logs of all shards tell

@@ -3,10 +3,13 @@
 
 #include "autotune/cli/bundle/SpecList.h"
 #include "autotune/cli/files/ByteSource.h"
+#include "autotune/cli/files/OutputFile.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 namespace tessera::cli {
 namespace {
@@ -32,6 +35,15 @@ std::vector<std::string> between(std::string_view text, char separator) {
     parts.emplace_back(text.substr(0, end));
   parts.emplace_back(text);
   return parts;
+}
+
+/// Whether two paths name one place, be there a file or not.
+bool sameName(const std::string &a, const std::string &b) {
+  std::error_code error;
+  const auto whole = [&](const std::string &path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  return files::sameFile(a, b) || whole(a) == whole(b);
 }
 
 Result<std::pair<std::string, std::vector<std::string>>> parseKnob(const std::string &text) {
@@ -119,10 +131,11 @@ void TuneFlags::addTo(CLI::App &app) {
              const auto knob = parseKnob(text);
              if (!knob)
                throw CLI::ValidationError("--knob", knob.status().text());
-             knobs[knob->first] = knob->second;
+             std::vector<std::string> &values = knobs[knob->first];
+             values.insert(values.end(), knob->second.begin(), knob->second.end());
            }
          },
-         "only these values of a knob, e.g. tile_kv=64,96; may be given several times")
+         "only these values of a knob, e.g. tile_kv=64,96; may be given several times, also for more values of one")
       ->type_name("NAME=V,V")
       ->group("Search");
   addValue(app, "--margin", margin, parseMargin,
@@ -161,7 +174,31 @@ void TuneFlags::addTo(CLI::App &app) {
   cache.addTo(app);
 }
 
+/// What is read from logs is not said by flags too.
+Status TuneFlags::checkLogsAlone() const {
+  if (!explainShape.empty()) // asks about an attention and a device
+    return {};
+  const char *mode = status ? "--status" : "--replay";
+  if (status && !report.empty())
+    return refuse("--report is of a run, and --status makes none", "--replay makes one of logs");
+  for (const CLI::Option *option : app_->get_options()) {
+    const std::string group = option->get_group(), name = option->get_single_name();
+    if (option->count() > 0 && name != "margin" && (group == "Attention" || group == "Search"))
+      return refuse(fmt::format("--{} has no effect with {}, which tells what the logs hold", name, mode),
+                    "leave it out; give only the logs that shall count");
+  }
+  return {};
+}
+
 Status TuneFlags::check() const {
+  for (const char *name : {"--log", "--report", "--bundle", "--specs"})
+    if (const CLI::Option *option = app_->get_option(name); option->count() > 0 && option->as<std::string>().empty())
+      return refuse(fmt::format("{} is given an empty name", name), "name a file, or leave it out");
+  if (!log.empty() && !report.empty() && sameName(log, report))
+    return refuse(fmt::format("--log and --report are both to go to {}", log), "name two files");
+  if (!replay.empty() || status)
+    if (Status status = checkLogsAlone(); !status)
+      return status;
   if (!specs.empty())
     for (const CLI::Option *option :
          app_->get_options([](const CLI::Option *one) { return one->get_group() == "Attention"; }))
@@ -181,8 +218,10 @@ Status TuneFlags::check() const {
       return refuse(fmt::format("{} and {} are two questions", mode, flag), "ask one at a time");
     mode = flag;
   }
-  if (mode && !report.empty() && !status)
+  if (mode && !report.empty())
     return refuse(fmt::format("--report is of a run, and {} makes none", mode), "leave one of them out");
+  if (dryRun && !replay.empty())
+    return refuse("--replay tries nothing, and --dry-run asks what would be tried", "leave one of them out");
   if (status && log.empty() && replay.empty())
     return refuse("--status needs the log of a run", "add --log FILE, or --replay FILE ...");
   if (!replay.empty() && !log.empty())

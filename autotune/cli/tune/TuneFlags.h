@@ -38,6 +38,7 @@ struct TuneFlags {
   tune::SearchOptions options() const;
 
 private:
+  Status checkLogsAlone() const;
   const CLI::App *app_ = nullptr;
 };
 

@@ -14,6 +14,14 @@
 namespace tessera::cli {
 namespace {
 
+/// Statuses as people read them: a time may be modelled.
+std::string statusText(tune::TrialStatus status) {
+  return status == tune::TrialStatus::Measured    ? "timed"
+         : status == tune::TrialStatus::Predicted ? "dropped early"
+         : status == tune::TrialStatus::Spills    ? "with spills"
+                                                  : std::string(tune::name(status));
+}
+
 std::string timeText(double milliseconds) { return fmt::format("{:.4g} ms", milliseconds); }
 
 Json predictionJson(const tune::Prediction &prediction) {
@@ -41,15 +49,36 @@ Json measurementJson(const tune::Trial &trial) {
   return json;
 }
 
-Json outcomeJson(const tune::TaskOutcome &task) {
+/// The candidates that ended otherwise than by their time: "4 crashed, 1 timed out".
+std::string passedOver(const tune::SearchOutcome &outcome) {
+  std::map<tune::TrialStatus, size_t> counts;
+  for (const tune::TaskOutcome &task : outcome.tasks)
+    for (const tune::Trial &trial : task.trials)
+      if (trial.status != tune::TrialStatus::Measured && trial.status != tune::TrialStatus::Predicted)
+        ++counts[trial.status];
+  std::vector<std::string> parts;
+  for (const auto &[status, count] : counts)
+    parts.push_back(fmt::format("{} {}", count, statusText(status)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+bool severalDevices(const tune::SearchOutcome &outcome) {
+  return std::ranges::any_of(outcome.tasks, [&](const tune::TaskOutcome &task) {
+    return !task.trials.empty() && !outcome.tasks.front().trials.empty() &&
+           task.trials.front().device != outcome.tasks.front().trials.front().device;
+  });
+}
+
+Json outcomeJson(const tune::TaskOutcome &task, bool replayed) {
   Json json;
   json["spec"] = task.task.spec.text();
   json["shape"] = tune::shapeJson(task.task.problem);
+  json["device"] = task.trials.empty() ? Json(nullptr) : Json(task.trials.front().device);
   json["space"] = {{"combinations", task.combinations}, {"legal", task.legal}, {"refused", task.refused}};
   json["compiled"] = task.compiled;
   json["from_log"] = task.fromLog;
-  json["measured"] = task.measured;
-  json["complete"] = task.complete;
+  json["timed"] = task.measured;
+  json["complete"] = replayed ? Json(nullptr) : Json(task.complete);
   json["seconds"] = number(task.seconds);
   json["winner"] = task.choice ? measurementJson(task.choice->winner) : Json(nullptr);
   json["default"] = task.choice && task.choice->byDefault ? measurementJson(*task.choice->byDefault) : Json(nullptr);
@@ -84,7 +113,7 @@ std::string progressText(const tune::SearchEvent &event, const std::vector<tune:
   std::string text = fmt::format("{}/{}", event.task + 1, event.tasks);
   if (event.task < tasks.size())
     text += fmt::format(" ({})", shapeText(tasks[event.task].problem));
-  text += fmt::format(": compiled {} of {}, measured {}", event.compiled, event.toCompile, event.measured);
+  text += fmt::format(": compiled {} of {}, timed {}", event.compiled, event.toCompile, event.measured);
   if (!bestSoFar.empty())
     text += ", best " + bestSoFar;
   if (event.etaSeconds)
@@ -97,11 +126,11 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
   if (common.json) {
     Json json;
     json["device"] = report.device;
-    json["gpu"] = report.gpu;
+    json["gpu"] = report.gpu.empty() ? Json(nullptr) : Json(report.gpu);
     json["modelled"] = report.modelled;
     json["tasks"] = Json::array();
     for (const tune::TaskOutcome &task : outcome.tasks)
-      json["tasks"].push_back(outcomeJson(task));
+      json["tasks"].push_back(outcomeJson(task, report.replayed));
     json["interrupted"] = outcome.interrupted;
     json["out_of_budget"] = outcome.outOfBudget;
     json["seconds"] = number(report.seconds);
@@ -118,11 +147,13 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
   for (const std::string &note : report.notes)
     head.row("note", note);
   if (report.modelled)
-    head.row("times", fmt::format("modelled for {}: no time was measured", report.gpu));
+    head.row("times", report.gpu.empty() ? "modelled: no time was measured"
+                                         : fmt::format("modelled for {}: no time was measured", report.gpu));
   head.print();
   show("\n");
+  const bool devices = severalDevices(outcome);
   Columns columns({{"attention"},
-                   {"shape"},
+                   {devices ? "shape and device" : "shape"},
                    {"schedule"},
                    {report.modelled ? "modelled" : "time", Columns::Right},
                    {"gain", Columns::Right},
@@ -130,19 +161,25 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
                    {"of legal", Columns::Right}});
   for (const tune::TaskOutcome &task : outcome.tasks) {
     const auto &choice = task.choice;
-    columns.row({tune::specWords(task.task.spec), shapeText(task.task.problem),
-                 choice ? choice->winner.schedule.text() : "none",
-                 choice ? timeText(choice->winner.measurement->milliseconds) : "-", choice ? gainText(*choice) : "-",
-                 fmt::format("{}", task.compiled), fmt::format("{}", task.legal)});
+    columns.row(
+        {tune::specWords(task.task.spec),
+         shapeText(task.task.problem) + (devices && !task.trials.empty() ? ", " + task.trials.front().device : ""),
+         choice ? choice->winner.schedule.text() : "none",
+         choice ? timeText(choice->winner.measurement->milliseconds) : "-", choice ? gainText(*choice) : "-",
+         fmt::format("{}", task.compiled), fmt::format("{}", task.legal)});
   }
   columns.print();
   show("\n");
   Table foot;
   if (outcome.interrupted)
-    foot.row("interrupted", "the best so far is kept; the same command goes on" +
-                                std::string(report.log.empty() ? " only with --log" : ""));
+    foot.row("interrupted",
+             std::ranges::any_of(outcome.tasks, [](const tune::TaskOutcome &task) { return task.choice.has_value(); })
+                 ? report.log.empty() ? "the best so far is kept" : "the best so far is kept; the same command goes on"
+                 : "before anything was timed");
   if (outcome.outOfBudget)
     foot.row("budget", "used up before everything was tried");
+  if (const std::string others = passedOver(outcome); !others.empty())
+    foot.row("passed over", others);
   if (!report.log.empty())
     foot.row("log", report.log);
   if (!report.html.empty())
@@ -157,7 +194,7 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
 }
 
 void printPlans(const std::vector<tune::Plan> &plans, const std::string &device, const std::string &gpu,
-                const CommonFlags &common) {
+                const Target &target, const CommonFlags &common) {
   if (common.json) {
     Json json;
     json["device"] = device;
@@ -202,22 +239,30 @@ void printPlans(const std::vector<tune::Plan> &plans, const std::string &device,
     show("\n");
   }
   show("knobs (--knob NAME=V,V):\n");
-  Columns knobs({{"name"}, {"meaning"}});
-  for (const tune::Knob &knob : tune::Knob::all())
-    knobs.row({std::string(knob.name), std::string(knob.meaning)});
+  Columns knobs({{"name"}, {"values"}, {"meaning"}});
+  for (const tune::Knob &knob : tune::Knob::all()) {
+    std::vector<std::string> values; // over all tasks
+    for (const tune::Plan &plan : plans)
+      for (const std::string &value : knob.values(plan.task, target))
+        if (std::ranges::find(values, value) == values.end())
+          values.push_back(value);
+    knobs.row({std::string(knob.name), fmt::format("{}", fmt::join(values, ",")), std::string(knob.meaning)});
+  }
   knobs.print();
 }
 
 void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::string> &damaged, double margin,
                  const CommonFlags &common) {
   const std::vector<tune::Choice> choices = tune::choose(trials, margin);
-  std::map<std::string, size_t> byStatus;
+  std::map<tune::TrialStatus, size_t> byStatus;
   for (const tune::Trial &trial : trials)
-    ++byStatus[std::string(tune::name(trial.status))];
+    ++byStatus[trial.status];
   if (common.json) {
     Json json;
     json["trials"] = trials.size();
-    json["by_status"] = byStatus;
+    json["by_status"] = Json::object();
+    for (const auto &[status, count] : byStatus)
+      json["by_status"][std::string(tune::name(status))] = count;
     json["damaged_lines"] = damaged;
     json["tasks"] = Json::array();
     for (const tune::Choice &choice : choices) {
@@ -225,7 +270,7 @@ void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::
       one["spec"] = choice.winner.task.spec.text();
       one["shape"] = tune::shapeJson(choice.winner.task.problem);
       one["device"] = choice.winner.device;
-      one["measured"] = choice.measured;
+      one["timed"] = choice.measured;
       one["refused"] = choice.refused;
       one["winner"] = measurementJson(choice.winner);
       one["gain"] = number(choice.gain());
@@ -235,15 +280,15 @@ void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::
   }
   std::vector<std::string> counts;
   for (const auto &[status, count] : byStatus)
-    counts.push_back(fmt::format("{} {}", count, status));
-  show("{}: {}\n\n", counted(trials.size(), "trial"), fmt::join(counts, ", "));
+    counts.push_back(fmt::format("{} {}", count, statusText(status)));
+  show("{}{}{}\n\n", counted(trials.size(), "trial"), counts.empty() ? "" : ": ", fmt::join(counts, ", "));
   Columns columns({{"attention"},
                    {"shape"},
                    {"device"},
                    {"best so far"},
                    {"time", Columns::Right},
                    {"gain", Columns::Right},
-                   {"measured", Columns::Right}});
+                   {"timed", Columns::Right}});
   for (const tune::Choice &choice : choices)
     columns.row(
         {tune::specWords(choice.winner.task.spec), shapeText(choice.winner.task.problem), choice.winner.device,

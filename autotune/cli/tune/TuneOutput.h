@@ -19,8 +19,10 @@ std::string progressText(const tune::SearchEvent &event, const std::vector<tune:
 
 /// What a run was and what it left behind.
 struct TuneReport {
-  std::string device, gpu;
+  std::string device;
+  std::string gpu; ///< the model's; empty: several, or not known
   bool modelled = false;
+  bool replayed = false; ///< from logs, which do not tell whether their searches were complete
   std::vector<std::string> notes;
   const tune::SearchOutcome *outcome = nullptr;
   double seconds = 0;
@@ -32,7 +34,7 @@ struct TuneReport {
 void printOutcome(const TuneReport &report, const CommonFlags &common);
 
 void printPlans(const std::vector<tune::Plan> &plans, const std::string &device, const std::string &gpu,
-                const CommonFlags &common);
+                const Target &target, const CommonFlags &common);
 
 /// How far a log is, by task and device.
 void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::string> &damaged, double margin,

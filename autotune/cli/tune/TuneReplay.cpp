@@ -57,7 +57,6 @@ tune::SearchOutcome replayed(const std::vector<tune::Trial> &trials, double marg
   std::ranges::sort(outcome.tasks, {}, place);
   for (tune::TaskOutcome &task : outcome.tasks) {
     task.fromLog = task.trials.size();
-    task.complete = true;
     for (const tune::Trial &trial : task.trials) {
       task.compiled += trial.footprint.has_value();
       task.measured += trial.status == tune::TrialStatus::Measured;
@@ -91,29 +90,24 @@ Result<ExitCode> runReplay(const TuneFlags &flags, const CommonFlags &common) {
   if (!trials)
     return trials.status();
   tune::SearchOutcome outcome = replayed(*trials, flags.margin);
-  if (std::ranges::none_of(outcome.tasks, [](const tune::TaskOutcome &task) { return task.choice.has_value(); }))
-    return Status(Code::InvalidArgument,
-                  fmt::format("of the {} in the given logs none was measured", counted(trials->size(), "trial")),
-                  "tune with --log first; --status tells what a log holds");
+  if (trials->empty())
+    return Status(Code::InvalidArgument, "the given logs hold no trial", "tune with --log first");
   TuneReport report;
+  report.replayed = true;
   std::set<std::string> devices;
-  const tune::Trial *first = nullptr;
+  const tune::Trial *first = &trials->front();
   for (const tune::TaskOutcome &task : outcome.tasks) {
     devices.insert(task.trials.front().device);
-    if (!task.choice)
-      continue;
-    report.modelled |= task.choice->winner.measurement->modelled;
-    if (!first)
-      first = &task.choice->winner;
+    report.modelled |= task.choice && task.choice->winner.measurement->modelled;
   }
   for (const std::string &device : devices)
     report.device += (report.device.empty() ? "" : ", ") + device;
   std::optional<tune::RunFacts> facts;
   for (const tune::Gpu &gpu : tune::Gpu::all())
-    if (!facts && first->device.find(gpu.product) != std::string::npos)
+    if (!facts && devices.size() == 1 && first->device.find(gpu.product) != std::string::npos)
       if (const Result<Target> target = Target::parse(first->target))
         facts = {gpu, *target, first->device, first->build, first->assembler, first->driverVersion};
-  report.gpu = facts ? facts->gpu.name : first->device;
+  report.gpu = facts ? facts->gpu.name : "";
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return finishRun(flags, common, outcome, report, facts, false);
 }

@@ -4,6 +4,8 @@
 #include "autotune/cli/DeviceChoice.h"
 #include "autotune/cli/Print.h"
 #include "autotune/cli/files/ByteSource.h"
+#include "autotune/cli/tune/BundleWorkshop.h"
+#include "autotune/space/Words.h"
 
 #include <fmt/format.h>
 
@@ -91,6 +93,33 @@ Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, c
   return Session{*device,
                  {*gpu, device->target(), device->info().name, compiler->first, compiler->second, driver},
                  std::move(bundle)};
+}
+
+Status checkTasks(const Session &session, const std::vector<tune::Task> &tasks) {
+  const double memory = double(session.device.info().memoryBytes);
+  for (const tune::Task &task : tasks) {
+    const Problem &p = task.problem;
+    const AttentionSpec &spec = task.spec;
+    const double queries = double(p.batch) * double(p.heads) * double(p.seqlenQ);
+    const double keys = double(p.batch) * double(p.kvHeads) * double(p.seqlenKv);
+    const double bytes = queries * (spec.headDim * byteSize(spec.dtype) + spec.valueDim * byteSize(spec.outputType())) +
+                         keys * (spec.headDim + spec.valueDim) * byteSize(spec.dtype);
+    constexpr double GiB = 1 << 30;
+    if (bytes > memory)
+      return Status(Code::Unsupported,
+                    fmt::format("{}, {}: its tensors take {:.4g} GiB, and {} has {:.4g}", tune::specWords(spec),
+                                shapeText(p), bytes / GiB, session.device.name(), memory / GiB),
+                    "tune for shorter lengths or a smaller batch");
+    if (session.bundle && offeredSchedules(session.bundle, DeviceFacts::of(session.device), task).empty()) {
+      const BundleChoice choice =
+          chooseFromBundles({&session.bundle, 1}, spec, p, DeviceFacts::of(session.device), nullptr);
+      return Status(Code::NotFound,
+                    fmt::format("{} holds no kernel of {} that {} runs", session.bundle->path(), tune::specWords(spec),
+                                session.device.name()),
+                    describeNearest({&session.bundle, 1}, spec, choice));
+    }
+  }
+  return {};
 }
 
 } // namespace tessera::cli

@@ -30,6 +30,9 @@ struct Session {
 /// Opens the device and the bundle; for a run, also finds out who compiles.
 Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, const tune::Task &task, bool forRun);
 
+/// Refuses a task whose tensors the device cannot hold, or that the bundle has nothing for.
+Status checkTasks(const Session &session, const std::vector<tune::Task> &tasks);
+
 /// Records the winners, writes the HTML report, prints the outcome. `facts` is absent where the logs are of no known
 /// GPU.
 Result<ExitCode> finishRun(const TuneFlags &flags, const CommonFlags &common, tune::SearchOutcome &outcome,

@@ -100,9 +100,27 @@ TEST_F(TuneFlagsTest, ContradictionsAreNamed) {
       {"--exhaustive --top 4", "--exhaustive"},
       {"--public-key k", "--bundle"},
       {"--explain 64 --report r.html", "--report"},
+      {"--log @l --report @./l", "--log and --report are both"},
+      {"--replay @l --device sim:a100", "--device has no effect with --replay"},
+      {"--replay @l --head-dim 64", "--head-dim has no effect with --replay"},
+      {"--status --log @l --seqlen 64", "--seqlen has no effect with --status"},
+      {"--replay @l --dry-run", "--dry-run"},
   };
   for (const auto &[arguments, part] : wrong)
     expectRefused(std::string("tune ") + arguments, 2, part);
+}
+
+TEST_F(TuneFlagsTest, ValuesOfAKnobAddUp) {
+  CLI::App app;
+  TuneFlags flags;
+  flags.addTo(app);
+  app.parse("--knob tile_q=64 --knob tile_q=128,256 --knob warps=4");
+  EXPECT_EQ(flags.options().limits["tile_q"], (std::vector<std::string>{"64", "128", "256"}));
+  EXPECT_EQ(flags.options().limits["warps"], std::vector<std::string>{"4"});
+}
+
+TEST_F(TuneFlagsTest, WhatTheDeviceCannotHoldIsRefused) {
+  expectRefused("tune --device sim:a100 --head-dim 64 --seqlen 2147483647 --dry-run", 3, "GiB");
 }
 
 TEST_F(TuneFlagsTest, AKnobIsANameWithValues) {
