@@ -35,10 +35,10 @@ Result<std::shared_ptr<DiskCache>> openCache(const CacheFlags &flags, CacheMode 
     if (const Result<uint64_t> bytes = parseByteCount(size); !bytes)
       return Status(bytes.status().code(), fmt::format("TESSERA_CACHE_SIZE: {}", bytes.status().message()),
                     bytes.status().hint());
-  std::string warning;
-  std::shared_ptr<DiskCache> cache = DiskCache::open(options, [&](const std::string &text) { warning = text; });
+  const auto warning = std::make_shared<std::string>(); // the cache outlives this function
+  std::shared_ptr<DiskCache> cache = DiskCache::open(options, [=](const std::string &text) { *warning = text; });
   if (cache->mode() == CacheMode::Off)
-    return Status(Code::File, warning, "choose another folder with --cache-dir or TESSERA_CACHE_DIR");
+    return Status(Code::File, *warning, "choose another folder with --cache-dir or TESSERA_CACHE_DIR");
   return cache;
 }
 
@@ -69,7 +69,7 @@ std::string tuningText(const TuningLog &log) {
     return "none";
   if (log.fault() != CacheMiss::None)
     return fmt::format("not used, {}: {}", name(log.fault()), log.detail());
-  const RecordLines lines = log.all();
+  const RecordLines &lines = log.all();
   return fmt::format("{}, {}{}", counted(lines.records.size(), "record"), byteText(log.bytes()),
                      lines.damaged.empty() ? "" : fmt::format(", {} damaged", counted(lines.damaged.size(), "line")));
 }

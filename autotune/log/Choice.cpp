@@ -2,7 +2,6 @@
 #include "autotune/log/TrialLog.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -25,8 +24,8 @@ TaskKey taskKey(const Trial &trial) {
 auto tools(const Trial &trial) { return std::tie(trial.build, trial.assembler, trial.driverVersion); }
 
 bool isTimed(const Trial &trial) {
-  return trial.status == TrialStatus::Measured && trial.measurement && std::isfinite(trial.measurement->milliseconds) &&
-         trial.measurement->milliseconds > 0 && !(trial.verification && !trial.verification->right);
+  return trial.status == TrialStatus::Measured && !(trial.verification && !trial.verification->right) &&
+         plausible(trial);
 }
 
 bool isRefused(const Trial &trial) {
@@ -62,7 +61,7 @@ const Trial *middle(std::vector<const Trial *> trials) {
 /// The trials of one task, device and target.
 using Group = std::vector<const Trial *>;
 
-/// Leaves the timed trials that may be compared: of the tools of the newest one, and measured ones where there are any.
+/// Leaves the timed trials that may be compared: of the tools of the newest one.
 Group comparable(Group group) {
   std::erase_if(group, [](const Trial *trial) { return !isTimed(*trial); });
   if (group.empty())
@@ -71,8 +70,6 @@ Group comparable(Group group) {
     return std::tuple(trial->time ? trial->time : INT64_MAX, tools(*trial)); // what is not logged yet was made just now
   });
   std::erase_if(group, [&](const Trial *trial) { return tools(*trial) != tools(*newest); });
-  const bool measured = std::ranges::any_of(group, [](const Trial *trial) { return !trial->measurement->modelled; });
-  std::erase_if(group, [&](const Trial *trial) { return measured && trial->measurement->modelled; });
   return group;
 }
 
@@ -106,7 +103,7 @@ std::optional<Choice> choiceOf(const Group &group, double margin) {
     if (trial->schedule == standard && !broken.contains(schedule))
       choice.byDefault = *trial;
     const bool right = trial->verification && trial->verification->right && !broken.contains(schedule);
-    if (right && !trial->measurement->stoppedEarly && trial->schedule.legal(task.spec, *target))
+    if (right && !trial->measurement->stoppedEarly)
       able.push_back(trial);
   }
   if (able.empty())

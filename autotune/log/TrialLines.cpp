@@ -23,6 +23,8 @@ TrialLines readTrials(std::string_view text) {
     Result<Trial> trial = trialFromJson(json);
     if (!trial)
       return trial.status();
+    if (Status status = plausible(*trial); !status)
+      return status;
     lines.trials.push_back(*std::move(trial));
     return {};
   });

@@ -14,8 +14,8 @@ struct TrialLines {
   std::vector<std::string> damaged; ///< "line 3: why" for those that hold none, see readLines()
 };
 
-/// Untrusted text. A damaged line costs nothing but itself; empty lines and lines of other kinds ("kind" is not
-/// "trial") are passed over.
+/// Untrusted text. A damaged line, or one whose trial is not plausible(), costs nothing but itself; empty lines and
+/// lines of other kinds ("kind" is not "trial") are passed over.
 TrialLines readTrials(std::string_view text);
 
 /// Appends whole lines, each with one write to a file opened to append, so that processes may share it. After a crash
@@ -61,13 +61,13 @@ struct Choice {
 /// order of the trials nor their repetition matters.
 ///
 /// Build, assembler and driver make the kernel, so times of different ones are not compared: of a task and device, the
-/// trials of those that the newest timed trial was made with count, and no others. Where any of these is measured, what
-/// is modelled does not count. Of several trials of one schedule the one with the most repeats counts, of equal ones
-/// the middle one; throttled ones only where there is no other.
+/// trials of those that the newest timed trial was made with count, and no others. Of several trials of one schedule
+/// the one with the most repeats counts, of equal ones the middle one; throttled ones only where there is no other.
 ///
-/// The least time wins; of those within `margin` of it (relative), the first by preference() (B4_77). Never a schedule
-/// that is not legal (any more) (B4_74), that was not found right, that gave a wrong answer or faulted in any trial, or
-/// whose measurement was stopped early.
+/// The least time wins; of those within `margin` of it (relative), the first by preference() (B4_77). Never a trial
+/// that is not plausible(): one with a modelled time of a GPU or whose schedule is not legal (any more) (B4_74). Never
+/// a schedule that was not found right, that gave a wrong answer or faulted in any trial, or whose measurement was
+/// stopped early.
 std::vector<Choice> choose(std::span<const Trial> trials, double margin = 0.01);
 
 } // namespace tessera::tune

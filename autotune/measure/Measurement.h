@@ -21,7 +21,7 @@ struct Measurement {
 
 struct Verification {
   bool right = false;
-  double error = 0, bound = 0; ///< of the worst comparison
+  double error = 0, bound = 0; ///< of the worst comparison; infinite for a NaN or Inf where a number should be
   std::string against;         ///< what it was compared with: "f64 at 1x4x257x300; naive kernel at 1x32x8192x8192"
   std::string complaint;       ///< empty when right
 };

@@ -3,7 +3,7 @@
 
 #include "autotune/measure/CheckedLaunch.h"
 #include "autotune/measure/RepeatedInputs.h"
-#include "autotune/reference/Compare.h"
+#include "autotune/measure/Verdict.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -112,11 +112,12 @@ Result<Verification> verifyOwnShape(const Kernel &kernel, const Device &device, 
   const Result<CheckedLaunch> launch = CheckedLaunch::run(kernel, device, *tensors);
   if (!launch)
     return launch.status();
-  if (!launch->fault.empty()) {
-    verdict.right = false;
-    verdict.complaint = launch->fault;
-    return verdict;
-  }
+  for (const std::string &complaint : {launch->fault, launch->stray})
+    if (!complaint.empty()) {
+      verdict.right = false;
+      verdict.complaint = complaint;
+      return verdict;
+    }
 
   const OwnShape shape{spec, problem, values, *tensors, launch->outputs};
   const int64_t all = shape.heads(),
@@ -127,21 +128,14 @@ Result<Verification> verifyOwnShape(const Kernel &kernel, const Device &device, 
       naive ? fmt::format("naive kernel {}{}", sizes, heads < all ? fmt::format(", {} of {} heads", heads, all) : "")
             : fmt::format("f64 {}, {} rows in each of {} of {} heads ({})", sizes, shape.sampledRows(), heads, all,
                           naive.status().message());
-  verdict.complaint = launch->stray;
-  for (int64_t n = 0; n < heads && verdict.complaint.empty(); ++n) {
+  for (int64_t n = 0; n < heads && verdict.right; ++n) {
     const int64_t index = n * all / heads, batch = index / problem.heads, head = index % problem.heads;
     const Result<reference::Comparison> comparison =
         naive ? shape.whole(*naive, batch, head) : shape.sampled(batch, head);
     if (!comparison)
       return comparison.status();
-    if (n == 0 || comparison->error * verdict.bound >= verdict.error * comparison->bound) {
-      verdict.error = comparison->error;
-      verdict.bound = comparison->bound;
-    }
-    if (!comparison->ok)
-      verdict.complaint = fmt::format("{}, head {} of batch element {}: {}", sizes, head, batch, comparison->complaint);
+    enter(verdict, *comparison, fmt::format("{}, head {} of batch element {}", sizes, head, batch));
   }
-  verdict.right = verdict.complaint.empty();
   return verdict;
 }
 

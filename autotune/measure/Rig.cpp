@@ -3,6 +3,7 @@
 
 #include "autotune/measure/SimulatedWork.h"
 #include "autotune/measure/Timing.h"
+#include "autotune/measure/Verdict.h"
 #include "autotune/measure/Verify.h"
 #include "runtime/image/Digest.h"
 

@@ -3,7 +3,7 @@
 
 #include "autotune/measure/CheckedLaunch.h"
 #include "autotune/measure/HostInputs.h"
-#include "autotune/reference/Compare.h"
+#include "autotune/measure/Verdict.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -25,6 +25,7 @@ std::vector<SmallCase> smallCases(const Task &task, const Schedule &schedule, in
   const int64_t rows = std::max<int64_t>(1, schedule.tileQ / (schedule.packHeads ? group : 1)); // positions of a tile
   const int64_t keys = schedule.tileKv;
   const int64_t kvHeads = given.kvHeads > 1 ? 2 : 1;
+  const int64_t pairs = schedule.packHeads ? 1 : group; // with tiles of their own, of a KV head and batch element
   const auto sizes = [&](int64_t batch, int64_t kv, int64_t queries, int64_t length) {
     return Problem{batch, kv * group, kv, queries, length};
   };
@@ -38,8 +39,10 @@ std::vector<SmallCase> smallCases(const Task &task, const Schedule &schedule, in
   };
   if (schedule.rescale == Rescale::Anchored)
     cases.push_back({sizes(2, 1, 17, 3 * keys), kOverflowGrowth}); // rescues
-  if (schedule.persistent && residentBlocks > 0)                   // blocks that take a second tile
-    cases.push_back({sizes(residentBlocks / (schedule.packHeads ? 1 : group) + 2, 1, 3, keys + 3)});
+  if (schedule.headGroup > 1) // a full head group and one more: not full, unless the ratio of heads makes all full
+    cases.push_back({sizes(schedule.headGroup / pairs + 1, 1, rows + 5, rows / 2 + 5)});
+  if (schedule.persistent && residentBlocks > 0) // blocks that take a second tile
+    cases.push_back({sizes(residentBlocks / pairs + 2, 1, 3, keys + 3)});
   if (mask.left) { // rows whose window begins behind the first tiles
     const bool topLeft = mask.align == Align::TopLeft;
     const int64_t width = std::min(*mask.left, kMostSteps * keys), length = width + 2 * keys + rows + 3,
@@ -54,21 +57,12 @@ namespace {
 
 std::string text(const Problem &p) { return fmt::format("{}x{}x{}x{}", p.batch, p.heads, p.seqlenQ, p.seqlenKv); }
 
-/// How near to its bound; what is beyond every bound first.
-double severity(double error, double bound) {
-  return bound > 0 ? error / bound : error > 0 || std::isnan(error) ? HUGE_VAL : 0;
-}
-
 /// One launch, judged. A complaint in `verdict` makes it wrong.
 Status runCase(const Kernel &kernel, const Device &device, const std::optional<SimulatorControl> &simulator,
                const SmallCase &test, Verification &verdict) {
   const KernelImage &image = kernel.image();
   const AttentionSpec &spec = image.spec;
-  const auto wrong = [&](std::string complaint) {
-    verdict.right = false;
-    verdict.complaint = fmt::format("at {}: {}", text(test.problem), complaint);
-    return Status();
-  };
+  const std::string where = "at " + text(test.problem);
   const Result<LaunchTensors> tensors =
       LaunchTensors::allocate(device, image, test.problem, MemoryOrder::SequenceFirst, CheckedLaunch::guardBytes);
   if (!tensors)
@@ -80,8 +74,11 @@ Status runCase(const Kernel &kernel, const Device &device, const std::optional<S
   if (!launch)
     return launch.status();
   for (const std::string &complaint : {launch->fault, launch->stray})
-    if (!complaint.empty())
-      return wrong(complaint);
+    if (!complaint.empty()) {
+      verdict.right = false;
+      verdict.complaint = fmt::format("{}: {}", where, complaint);
+      return {};
+    }
 
   const reference::Problem problem = reference::Problem::of(spec);
   const reference::View q = host.view(Input::Q), k = host.view(Input::K), v = host.view(Input::V);
@@ -97,11 +94,8 @@ Status runCase(const Kernel &kernel, const Device &device, const std::optional<S
   const reference::Comparison comparison = reference::compare(
       reference::View::dense(launch->outputs.out.data(), spec.outputType(), outputShape(spec, test.problem)),
       contains(spec.outputs, Output::LSE) ? &lse : nullptr, *exact, *plain, problem, spec.dtype, spec.precision);
-  if (!comparison.ok || severity(comparison.error, comparison.bound) >= severity(verdict.error, verdict.bound)) {
-    verdict.error = comparison.error;
-    verdict.bound = comparison.bound;
-  }
-  return comparison.ok ? Status() : wrong(comparison.complaint);
+  enter(verdict, comparison, where);
+  return {};
 }
 
 } // namespace
@@ -130,14 +124,6 @@ Result<Verification> verifySmall(const Kernel &kernel, const Device &device, con
       break;
   }
   return verdict;
-}
-
-Verification both(const Verification &a, const Verification &b) {
-  Verification all = severity(a.error, a.bound) >= severity(b.error, b.bound) ? a : b;
-  all.right = a.right && b.right;
-  all.against = a.against + "; " + b.against;
-  all.complaint = a.right ? b.complaint : a.complaint;
-  return all;
 }
 
 } // namespace tessera::tune

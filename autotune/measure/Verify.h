@@ -16,8 +16,8 @@ struct SmallCase {
 
 /// Sizes that have the task's mask and group, and of this schedule more than one query tile, several KV tiles, tails,
 /// one query, more queries than keys, no keys, and scores that rise and fall by more than any rescale policy lets pass;
-/// where the schedule is persistent, more tiles than `residentBlocks`, and of a window its far edge unless it is
-/// thousands of keys away.
+/// where heads take their tiles in turn, more of them than one head group has; where the schedule is persistent, more
+/// tiles than `residentBlocks`, and of a window its far edge unless it is thousands of keys away.
 std::vector<SmallCase> smallCases(const Task &task, const Schedule &schedule, int64_t residentBlocks);
 
 /// Against the f64 reference (N14), each case in memory of its own with guard zones that must stay as they were. On the
@@ -30,8 +30,5 @@ Result<Verification> verifySmall(const Kernel &kernel, const Device &device, con
 /// sample of rows, which it says as well.
 Result<Verification> verifyOwnShape(const Kernel &kernel, const Device &device, const Task &task,
                                     const Result<NaiveAttention> &naive, double mostFlops = 40e12);
-
-/// Right when both are; the worse numbers of the two.
-Verification both(const Verification &a, const Verification &b);
 
 } // namespace tessera::tune

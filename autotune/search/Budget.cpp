@@ -10,6 +10,7 @@ namespace {
 
 /// Of a task's time; the rest is for the rounds of measurement after the last compile.
 constexpr double kShareOfCompiles = 0.7;
+constexpr double kGraceSeconds = 4;
 
 } // namespace
 
@@ -33,15 +34,14 @@ void Budget::beginTask() {
     return now +
            std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
   };
-  taskEnd_ = after(share);
   compilesEnd_ = after(share * kShareOfCompiles);
+  taskEnd_ = after(share);
+  graceEnd_ = after(share + kGraceSeconds);
 }
 
 size_t Budget::compilesLeft() const {
   return trials_ ? taskTrialsEnd_ - std::min(trialsUsed_, taskTrialsEnd_) : SIZE_MAX;
 }
-
-bool Budget::timeToMeasure() const { return over() || late(compilesEnd_); }
 
 std::optional<double> Budget::secondsLeft() const {
   if (!seconds_)

@@ -19,10 +19,10 @@ public:
   void countCompiles(size_t compiles) { trialsUsed_ += compiles; }
   /// Compiles that this task may still have.
   size_t compilesLeft() const;
-  /// Whether new candidates must not begin, so that those there are can be measured.
-  bool timeToMeasure() const;
-  /// Whether the task must end at once.
-  bool over() const { return stopped() || late(taskEnd_); }
+  /// Whether nothing more is to be compiled, so that what there is can be measured.
+  bool timeToMeasure() const { return stopped() || late(compilesEnd_); }
+  /// Whether the task must end at once. Until something was `found` it has a few seconds of grace.
+  bool over(bool found) const { return stopped() || late(found ? taskEnd_ : graceEnd_); }
   bool stopped() const { return stop_; }
   double elapsed() const { return secondsSince(start_); }
   /// Of the whole run; absent where time is unlimited.
@@ -37,7 +37,7 @@ private:
   const std::optional<double> seconds_;
   const std::optional<size_t> trials_;
   size_t tasksLeft_, trialsUsed_ = 0, taskTrialsEnd_ = 0;
-  std::optional<Time> taskEnd_, compilesEnd_;
+  std::optional<Time> compilesEnd_, taskEnd_, graceEnd_;
 };
 
 /// The time that a run will still take, from the medians of what its parts took so far.

@@ -191,4 +191,8 @@ std::string Child::kill() {
   return text;
 }
 
+bool killedFromOutside(std::string_view fate) {
+  return fate.find(fmt::format("ended by signal {} (", SIGKILL)) != std::string_view::npos;
+}
+
 } // namespace tessera::tune

@@ -55,4 +55,8 @@ private:
   std::string unsent_, said_;
 };
 
+/// Whether what became of a child, in a text that holds what Child::kill() said, is SIGKILL that was not ours: memory
+/// ran out, or somebody wanted it.
+bool killedFromOutside(std::string_view fate);
+
 } // namespace tessera::tune

@@ -68,6 +68,23 @@ Result<Space> spaceOf(const Task &task, const RunFacts &facts, const SearchOptio
   return Space::of(task, facts.target, options.limits);
 }
 
+/// The default and the incumbents, without repetitions.
+std::vector<std::pair<Schedule, Prediction>>
+requiredOf(const Task &task, const RunFacts &facts, const SearchOptions &options, const std::vector<Schedule> &legal) {
+  std::vector<Schedule> wanted = {defaultSchedule(task.spec, facts.target)};
+  if (options.incumbents)
+    std::ranges::copy(options.incumbents(task), std::back_inserter(wanted));
+  std::vector<std::pair<Schedule, Prediction>> required;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Schedule &schedule = wanted[i];
+    const bool able = options.offered ? std::find(legal.begin(), legal.end(), schedule) != legal.end()
+                                      : schedule.legal(task.spec, facts.target).ok();
+    if (able && std::find(wanted.begin(), wanted.begin() + ptrdiff_t(i), schedule) == wanted.begin() + ptrdiff_t(i))
+      required.emplace_back(schedule, predict(facts.gpu, task, schedule));
+  }
+  return required;
+}
+
 /// How many of a space of this size are compiled beside the default.
 size_t wantedTop(const SearchOptions &options, size_t legal) {
   constexpr size_t usual = 48, share = 10;
@@ -92,7 +109,8 @@ Result<Deal> deal(std::span<const Task> tasks, const SearchOptions &options) {
 }
 
 Plan planOf(const Task &task, const RunFacts &facts, const SearchOptions &options, bool dealCandidates) {
-  Plan plan{task, {}, {}, {}};
+  Plan plan;
+  plan.task = task;
   Result<Space> space = spaceOf(task, facts, options);
   if (!space) {
     plan.status = space.status();
@@ -101,23 +119,28 @@ Plan planOf(const Task &task, const RunFacts &facts, const SearchOptions &option
   plan.space = *std::move(space);
   const Schedule usual = defaultSchedule(task.spec, facts.target);
   const bool mine = !dealCandidates || options.shard.index == 1;
+  if (mine)
+    plan.candidates = requiredOf(task, facts, options, plan.space.legal);
+  plan.required = plan.candidates.size();
+  const auto required = [&](const Schedule &schedule) {
+    const auto end = plan.candidates.begin() + ptrdiff_t(plan.required);
+    return std::find_if(plan.candidates.begin(), end, [&](const auto &one) { return one.first == schedule; }) != end;
+  };
   const size_t top = wantedTop(options, plan.space.legal.size());
-  size_t place = 0;
+  size_t place = 0; // in the order of the model without the default, the same in all shards
   for (size_t index : rank(facts.gpu, task, plan.space.legal, facts.target)) {
     const Schedule &schedule = plan.space.legal[index];
     Prediction prediction = predict(facts.gpu, task, schedule);
-    if (schedule == usual) {
-      if (mine)
-        plan.candidates.emplace(plan.candidates.begin(), schedule, std::move(prediction));
+    if (schedule == usual)
       continue;
-    }
     if (!std::isfinite(prediction.milliseconds)) {
       ++plan.space.refused["more registers or shared memory than one SM has"];
       continue;
     }
     if (place == top)
-      continue; // the default may still come
-    if (place++ % options.shard.count == options.shard.index - 1 || !dealCandidates)
+      continue; // the reasons of the others are counted
+    const bool dealt = place++ % options.shard.count == options.shard.index - 1 || !dealCandidates;
+    if (dealt && !required(schedule))
       plan.candidates.emplace_back(schedule, std::move(prediction));
   }
   return plan;

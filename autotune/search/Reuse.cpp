@@ -1,4 +1,5 @@
 // Trials of a log in the place of those that would be made again.
+#include "autotune/search/Child.h"
 #include "autotune/search/TaskSearch.h"
 
 #include <algorithm>
@@ -30,56 +31,67 @@ void TaskSearch::reuseLog() {
   for (const Trial &logged : run_.known)
     if (logged.task.problem == plan_.task.problem && logged.task == plan_.task)
       known.push_back(&logged);
-  for (Entrant &entrant : entrants_) {
-    const Trial *best = nullptr;
-    for (const Trial *one : known) {
-      const Trial &logged = *one;
-      if (logged.schedule != entrant.trial.schedule || !standsFor(logged, entrant.trial) || !standsStill(logged, known))
-        continue;
-      if (!best || weight(logged) > weight(*best))
-        best = &logged;
-    }
-    if (!best)
+  // Twice, since some stand only behind others that do.
+  for (int pass = 0; pass < 2; ++pass)
+    for (Entrant &entrant : entrants_)
+      if (!entrant.ended)
+        reuse(entrant, known);
+}
+
+void TaskSearch::reuse(Entrant &entrant, std::span<const Trial *const> known) {
+  const Trial *best = nullptr;
+  for (const Trial *logged : known) {
+    if (logged->schedule != entrant.trial.schedule || !standsFor(*logged, entrant.trial) ||
+        !standsStill(*logged, entrant))
       continue;
-    std::optional<Prediction> before = std::move(entrant.trial.before);
-    const bool isDefault = entrant.trial.isDefault;
-    entrant.trial = *best;
-    entrant.trial.before = std::move(before);
-    entrant.trial.isDefault = isDefault;
-    entrant.ended = entrant.fromLog = entrant.inLog = true;
-    if (entrant.trial.status == TrialStatus::Wrong)
-      warnOfWrong(entrant.trial);
-    if (entrant.trial.footprint && !entrant.trial.cubinDigest.empty())
-      byCode_.emplace(codeOf(entrant.trial.cubinDigest, entrant.trial.schedule, *entrant.trial.footprint), &entrant);
+    if (!best || weight(*logged) > weight(*best))
+      best = logged;
   }
+  if (!best)
+    return;
+  std::optional<Prediction> before = std::move(entrant.trial.before);
+  const bool isDefault = entrant.trial.isDefault;
+  entrant.trial = *best;
+  entrant.trial.before = std::move(before);
+  entrant.trial.isDefault = isDefault;
+  entrant.ended = entrant.fromLog = entrant.inLog = true;
+  if (entrant.trial.status == TrialStatus::Wrong)
+    warnOfWrong(entrant.trial);
+  if (entrant.trial.footprint && !entrant.trial.cubinDigest.empty())
+    byCode_.emplace(codeOf(entrant.trial.cubinDigest, entrant.trial.schedule, *entrant.trial.footprint), &entrant);
 }
 
 /// Whether the end of a logged trial would be the same in this run.
-bool TaskSearch::standsStill(const Trial &logged, std::span<const Trial *const> known) const {
-  const auto planned = [&](const std::string &schedule) {
-    return std::any_of(entrants_.begin(), entrants_.end(),
-                       [&](const Entrant &entrant) { return entrant.trial.schedule.text() == schedule; });
-  };
-  const bool isDefault = logged.schedule == defaultSchedule(logged.task.spec, run_.facts.target);
+bool TaskSearch::standsStill(const Trial &logged, const Entrant &entrant) const {
   switch (logged.status) {
   case TrialStatus::Measured:
-    return logged.measurement && logged.verification &&
-           (run_.options.keepSpilling || isDefault || !logged.footprint || logged.footprint->spillBytes == 0);
+    return logged.measurement && logged.verification && logged.verification->right &&
+           (run_.options.keepSpilling || entrant.required || !logged.footprint || logged.footprint->spillBytes == 0);
   case TrialStatus::Duplicate:
-    return planned(logged.sameAs);
+    return std::ranges::any_of(entrants_,
+                               [&](const Entrant &other) { return other.trial.schedule.text() == logged.sameAs; });
   case TrialStatus::Spills:
-    return !run_.options.keepSpilling && !isDefault;
-  case TrialStatus::Predicted: // only behind something better that is known, too
-    return !isDefault && logged.measurement && std::any_of(known.begin(), known.end(), [&](const Trial *other) {
-      Trial wanted = logged;
-      wanted.schedule = other->schedule;
-      return other->status == TrialStatus::Measured && other->measurement && planned(other->schedule.text()) &&
-             standsFor(*other, wanted) &&
-             logged.measurement->milliseconds > other->measurement->milliseconds * (1 + run_.options.margin);
-    });
+    return !run_.options.keepSpilling && !entrant.required;
+  case TrialStatus::Predicted:
+    return !entrant.trial.isDefault && logged.measurement && beaten(logged);
+  case TrialStatus::Crashed:
+    return !killedFromOutside(logged.reason);
   default:
     return true;
   }
+}
+
+/// Whether it cannot win against what the log knows: one that is faster by more than the margin, or that is as fast and
+/// preferred.
+bool TaskSearch::beaten(const Trial &logged) const {
+  const double time = logged.measurement->milliseconds;
+  return std::ranges::any_of(entrants_, [&](const Entrant &other) {
+    if (!other.ended || !other.contends())
+      return false;
+    return time > other.milliseconds() * (1 + run_.options.margin) ||
+           (time >= other.milliseconds() &&
+            preference(other.trial.schedule, logged.schedule, plan_.task, run_.facts.target) < 0);
+  });
 }
 
 } // namespace tessera::tune

@@ -3,6 +3,7 @@
 #include "autotune/search/TaskSearch.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tessera::tune {
 namespace {
@@ -57,7 +58,7 @@ TaskSearch::Group TaskSearch::predictCompiled(Group group) {
         if (!kept[index])
           endByFate(entrant, answer.fate, answer.status, false);
       },
-      stopped());
+      whenStopped());
   Group left;
   for (size_t i = 0; i < group.size(); ++i)
     if (kept[i])
@@ -86,7 +87,7 @@ TaskSearch::Group TaskSearch::measure(const Group &group, const Effort &effort) 
         } else
           endByFate(entrant, answer.fate, answer.status, false);
       },
-      stopped());
+      whenStopped());
   Group left;
   for (size_t i = 0; i < group.size(); ++i)
     if (timed[i])
@@ -125,7 +126,7 @@ void TaskSearch::verify(const Group &group) {
           entrant.kernel->verified.emplace(queryHeads, answer);
         judge(entrant, answer);
       },
-      stopped());
+      whenStopped());
 }
 
 TaskSearch::Group TaskSearch::contenders() {
@@ -211,7 +212,7 @@ void TaskSearch::halve() {
 }
 
 /// The fastest, the default, and what ties with the best and could be preferred to it: whatever choose() may choose, of
-/// this run or of several merged.
+/// this run or of several merged. The others are beaten(), also when a later run asks.
 TaskSearch::Group TaskSearch::finalists() {
   const Group group = contenders();
   Group chosen(group.begin(), group.begin() + ptrdiff_t(std::min<size_t>(group.size(), run_.options.finalists)));
@@ -232,21 +233,24 @@ TaskSearch::Group TaskSearch::finalists() {
   return chosen;
 }
 
+/// Until every finalist is verified and timed in turn with the others. A wrong one lets others in, and so may the
+/// times.
 void TaskSearch::decide() {
-  // A wrong one lets others in.
-  Group chosen = finalists();
-  for (;;) {
-    if (over())
-      return;
+  std::set<const Entrant *> timed;
+  while (!over()) {
+    Group chosen = finalists();
     verify(chosen);
-    Group again = finalists();
-    if (again == chosen)
-      break;
-    chosen = std::move(again);
+    if (finalists() != chosen)
+      continue;
+    std::erase_if(chosen,
+                  [](const Entrant *entrant) { return entrant->fromLog || entrant->ended || entrant->modelled(); });
+    if (std::ranges::all_of(chosen, [&](const Entrant *entrant) { return timed.contains(entrant); })) {
+      decided_ = !over();
+      return;
+    }
+    interleave(chosen);
+    timed.insert(chosen.begin(), chosen.end());
   }
-  std::erase_if(chosen,
-                [](const Entrant *entrant) { return entrant->fromLog || entrant->ended || entrant->modelled(); });
-  interleave(chosen);
 }
 
 /// Several short measurements of each in turn, so that what changes with time meets all alike.

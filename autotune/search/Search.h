@@ -21,15 +21,21 @@ struct SearchOptions {
   /// Candidates of a task that are compiled, beside the default; 0: the whole space. Absent: 48, but less than a tenth
   /// of the space; all of what is offered.
   std::optional<size_t> top;
-  std::optional<double> seconds{}; ///< for all tasks together
-  std::optional<size_t> trials{};  ///< that are compiled, for all tasks together; every task has its default's at least
-  double margin = 0.01;            ///< ties
-  unsigned finalists = 4;          ///< interleaved at the end, beside the default and what ties with the best
+  /// For all tasks together. What still compiles when the time has come to measure is cancelled; a few seconds more are
+  /// spent where nothing would be found otherwise.
+  std::optional<double> seconds{};
+  std::optional<size_t> trials{}; ///< that are compiled, for all tasks together; every task has its default's at least
+  double margin = 0.01;           ///< ties
+  unsigned finalists = 4;         ///< interleaved at the end, beside the default and what ties with the best
   KnobLimits limits{};
   Shard shard{};
   bool keepSpilling = false;
   /// What may be chosen, instead of the space: schedules of a bundle. Empty: the space.
   std::function<std::vector<Schedule>(const Task &)> offered{};
+  /// What was chosen before: candidates right behind the default, whatever the model says of them, beyond `top` and
+  /// outside `limits`, as long as they are legal (and offered, where that is said). So a search that leaves much out
+  /// does not choose worse than what is known without having compared.
+  std::function<std::vector<Schedule>(const Task &)> incumbents{};
 };
 
 /// Where a run stands; for progress lines, in the order of events. Pointers are valid during the call only.
@@ -45,13 +51,15 @@ struct SearchEvent {
 struct TaskOutcome {
   Task task{};
   size_t combinations = 0, legal = 0;
-  size_t compiled = 0; ///< for this task; kernels of an earlier task of the same spec serve this one too
+  size_t candidates = 0; ///< of the plan; those without a trial were cut off
+  size_t compiled = 0;   ///< for this task; kernels of an earlier task of the same spec serve this one too
   size_t fromLog = 0;
   size_t measured = 0;                     ///< timed by this run, in some round
   std::map<std::string, size_t> refused{}; ///< by class of reason
   std::vector<Trial> trials{};             ///< in the order of the model, those of the log that stand for one included
   std::optional<Choice> choice{};          ///< absent: nothing was measured, and a warning of the run says why
   bool complete = false;                   ///< the whole plan was carried out
+  bool comparedAll = false;                ///< neither the default nor an incumbent of this run was cut off
   double seconds = 0;
 };
 
@@ -84,15 +92,17 @@ Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts,
                              const std::atomic<bool> &stop, const std::function<void(const SearchEvent &)> &tell = {});
 
 /// What search() would do, without doing it: per task of the shard the space and the candidates with predictions, the
-/// default first, the others in the order of the model.
+/// default first, then the incumbents, the others in the order of the model.
 struct Plan {
   Task task;
   Space space;
   std::vector<std::pair<Schedule, Prediction>> candidates; ///< that would be compiled
+  size_t required = 0;                                     ///< the first so many are the default and the incumbents
   Status status;                                           ///< why there are none: the task has no legal schedule
 };
 /// Of N shards, one has whole specs where there are N different ones or more, else every Nth candidate of every task
-/// (the default with the first). Nothing is said between them: their merged logs amount to the choice of one run.
+/// (the default and the incumbents with the first). Nothing is said between them: their merged logs amount to the
+/// choice of one run.
 Result<std::vector<Plan>> plan(std::span<const Task> tasks, const RunFacts &facts, const SearchOptions &options);
 
 } // namespace tessera::tune

@@ -49,11 +49,17 @@ void TaskSearch::updateCounts(size_t next) {
     counts.etaSeconds = std::min(counts.etaSeconds.value_or(*most), *most);
 }
 
-/// What was compiled and did not win ends as well.
+/// What was timed and did not win ends as well. Where the rounds were cut short, nothing is said of those that might
+/// have won.
 void TaskSearch::close() {
-  for (Entrant &entrant : entrants_)
-    if (!entrant.ended && entrant.kernel)
-      end(entrant, entrant.verified() && entrant.trial.measurement ? TrialStatus::Measured : TrialStatus::Predicted);
+  for (Entrant &entrant : entrants_) {
+    if (entrant.ended || !entrant.trial.measurement)
+      continue;
+    if (entrant.verified())
+      end(entrant, TrialStatus::Measured);
+    else if (decided_)
+      end(entrant, TrialStatus::Predicted);
+  }
 }
 
 TaskOutcome TaskSearch::outcome() {
@@ -61,6 +67,7 @@ TaskOutcome TaskSearch::outcome() {
   result.task = plan_.task;
   result.combinations = plan_.space.combinations;
   result.legal = plan_.space.legal.size();
+  result.candidates = entrants_.size();
   result.compiled = compiled_;
   result.measured = measured_;
   result.refused = plan_.space.refused;
@@ -78,6 +85,8 @@ TaskOutcome TaskSearch::outcome() {
   } else if (!entrants_.empty())
     run_.recorder.warn(whyNoChoice());
   result.complete = !cut_ && run_.broken.ok();
+  result.comparedAll =
+      std::ranges::all_of(entrants_, [](const Entrant &entrant) { return entrant.ended || !entrant.required; });
   result.seconds = secondsSince(start_);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace tessera::tune {
 namespace {
@@ -29,7 +30,9 @@ std::string codeOf(const std::string &digest, const Schedule &schedule, const Fo
 TaskSearch::TaskSearch(Run &run, Plan plan, Later later) : run_(run), plan_(std::move(plan)), later_(later) {
   const Schedule usual = defaultSchedule(plan_.task.spec, run.facts.target);
   for (auto &[schedule, prediction] : plan_.candidates) {
-    Trial &trial = entrants_.emplace_back().trial;
+    Entrant &entrant = entrants_.emplace_back();
+    entrant.required = entrants_.size() <= plan_.required;
+    Trial &trial = entrant.trial;
     trial.task = plan_.task;
     trial.schedule = schedule;
     trial.device = run.facts.device;
@@ -47,6 +50,7 @@ TaskOutcome TaskSearch::carryOut() {
   size_t next = 0;
   updateCounts(next);
   run_.recorder.tell(SearchEvent::TaskBegins);
+  crown(); // of the log
   while (next < entrants_.size() && !over()) {
     if (next > 0 && run_.budget.timeToMeasure())
       break;
@@ -60,7 +64,7 @@ TaskOutcome TaskSearch::carryOut() {
   halve();
   decide();
   run_.pace.finish(secondsSince(start));
-  cut_ |= over();
+  cut_ |= !decided_;
   close();
   TaskOutcome result = outcome();
   updateCounts(entrants_.size());
@@ -96,30 +100,51 @@ void TaskSearch::evaluate(const Group &wave) {
   const auto start = std::chrono::steady_clock::now();
   const size_t before = compiled_;
   compile(wave);
-  Group group = predictCompiled(sieve(wave));
-  // Best first, so that those far behind are stopped early.
-  const auto expected = [](const Entrant *entrant) {
-    return (entrant->trial.after ? entrant->trial.after : entrant->trial.before)->milliseconds;
-  };
-  std::ranges::sort(group, {}, [&](const Entrant *entrant) { return std::pair(expected(entrant), entrant); });
-  const double best = bestMilliseconds();
-  measure(group,
-          {.minRepeats = 3, .maxRepeats = 10, .wantedSpread = 0.05, .mostMilliseconds = 100, .stopAboveMs = 2 * best});
+  Group rest = sieve(wave);
+  // The default by itself, so that there is something to keep, and to compare with, however soon the search ends.
+  if (!rest.empty() && rest.front()->trial.isDefault) {
+    const Group usual = {rest.front()};
+    rest.erase(rest.begin());
+    time(usual);
+    verify(usual);
+    crown();
+  }
+  time(std::move(rest));
   crown();
   dropHopeless();
   if (!over())
     run_.pace.candidates(secondsSince(start), wave.size(), compiled_ > before);
 }
 
+/// For the first time, and not for long.
+void TaskSearch::time(Group group) {
+  group = predictCompiled(std::move(group));
+  // Best first, so that those far behind are stopped early; what must be compared before the rest.
+  const auto expected = [](const Entrant *entrant) {
+    return (entrant->trial.after ? entrant->trial.after : entrant->trial.before)->milliseconds;
+  };
+  std::ranges::sort(group, {},
+                    [&](const Entrant *entrant) { return std::tuple(!entrant->required, expected(entrant), entrant); });
+  measure(group, {.minRepeats = 3,
+                  .maxRepeats = 10,
+                  .wantedSpread = 0.05,
+                  .mostMilliseconds = 100,
+                  .stopAboveMs = 2 * bestMilliseconds()});
+}
+
+/// Until there is something to measure and the time for that has come; the others are cancelled then.
 void TaskSearch::compile(const Group &wave) {
   Group fresh;
   std::vector<Candidate> candidates;
+  bool something = !best_.empty();
   for (Entrant *entrant : wave)
     if (!entrant->kernel) {
       fresh.push_back(entrant);
       candidates.push_back({plan_.task, entrant->trial.schedule, entrant->trial.target});
-    } else
+    } else {
       describe(*entrant);
+      something |= !entrant->ended;
+    }
   if (fresh.empty())
     return;
   run_.workshop.compile(
@@ -137,9 +162,10 @@ void TaskSearch::compile(const Group &wave) {
         ++run_.recorder.counts.compiled;
         run_.budget.countCompiles(1);
         describe(entrant);
+        something |= !entrant.ended;
         run_.recorder.tell(SearchEvent::CompileEnds, &entrant.trial);
       },
-      stopped());
+      [&] { return stopped() || (something && run_.budget.timeToMeasure()); });
 }
 
 /// What the trial holds of its compile; ends it where that failed.
@@ -163,7 +189,7 @@ TaskSearch::Group TaskSearch::sieve(const Group &wave) {
     Trial &trial = entrant->trial;
     if (!entrant->kernel || entrant->ended)
       continue;
-    if (trial.footprint->spillBytes > 0 && !trial.isDefault && !run_.options.keepSpilling)
+    if (trial.footprint->spillBytes > 0 && !entrant->required && !run_.options.keepSpilling)
       end(*entrant, TrialStatus::Spills,
           fmt::format("spills {} bytes of registers per thread", trial.footprint->spillBytes));
     else if (!duplicate(*entrant))

@@ -24,6 +24,7 @@ struct Run {
 struct Entrant {
   Trial trial;
   std::shared_ptr<StoredKernel> kernel; ///< null: not compiled, or its trial is from the log
+  bool required = false;                ///< the default or an incumbent
   bool ended = false;                   ///< its trial is complete; after that only the status Measured may win
   bool fromLog = false;
   bool inLog = false; ///< as it stands
@@ -51,11 +52,14 @@ private:
 
   // Reuse.cpp
   void reuseLog();
-  bool standsStill(const Trial &logged, std::span<const Trial *const> known) const;
+  void reuse(Entrant &entrant, std::span<const Trial *const> known);
+  bool standsStill(const Trial &logged, const Entrant &entrant) const;
+  bool beaten(const Trial &logged) const;
 
   // TaskSearch.cpp: waves.
   Group nextWave(size_t &next);
   void evaluate(const Group &wave);
+  void time(Group group);
   void compile(const Group &wave);
   void describe(Entrant &entrant);
   Group sieve(const Group &wave);
@@ -83,19 +87,21 @@ private:
   Group finalists();
   void interleave(const Group &finalists);
 
-  bool over() const { return run_.budget.over() || !run_.broken.ok(); }
-  Stopped stopped() const {
-    return [this] { return run_.budget.over(); };
+  bool over() const { return stopped() || !run_.broken.ok(); }
+  bool stopped() const { return run_.budget.over(/*found=*/!best_.empty()); }
+  Stopped whenStopped() const {
+    return [this] { return stopped(); };
   }
 
   Run &run_;
   Plan plan_;
   Later later_;
-  std::vector<Entrant> entrants_; ///< the default first, then by rank
+  std::vector<Entrant> entrants_; ///< the default first, then the incumbents, then by rank
   std::map<std::string, Entrant *> byCode_;
   std::string best_; ///< schedule of the best that was told
   size_t compiled_ = 0, measured_ = 0;
-  bool cut_ = false; ///< candidates were left out for time or count
+  bool cut_ = false;     ///< candidates were left out for time or count
+  bool decided_ = false; ///< every round was played
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

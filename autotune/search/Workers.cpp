@@ -1,6 +1,7 @@
 // The search's side: a loop over children that are asked, waited for, killed and replaced.
 #include "autotune/search/Workers.h"
 
+#include "autotune/search/Budget.h"
 #include "autotune/search/Child.h"
 #include "autotune/search/Median.h"
 #include "autotune/search/Messages.h"
@@ -31,8 +32,16 @@ struct Slot {
   std::unique_ptr<Child> child; ///< null: not started, or ended
   bool ready = false;           ///< it has answered the greeting
   size_t job = kNone;
-  Clock::time_point since, until;
+  Clock::time_point since;    ///< it was started, or asked
   std::set<std::string> seen; ///< kernels that it was asked about: what it counted of them it knows
+};
+
+/// Requests of one service that are asked at once.
+struct Round {
+  Service service;
+  const std::function<void(size_t, Reply)> &ended;
+  std::vector<size_t> waiting;
+  std::set<size_t> killed; ///< whose worker was killed from outside, once
 };
 
 /// A kernel by name.
@@ -108,19 +117,17 @@ private:
   size_t choose(const Slot &slot, const std::vector<size_t> &waiting, const std::vector<std::string> &names) const;
   Status start(Slot &slot);
   void dropDead();
-  void hear(Slot &slot, Service service, const Ended &ended);
-  void lose(Slot &slot, Service service, const Ended &ended, bool late);
+  void hear(Slot &slot, Round &round);
+  void lose(Slot &slot, Round &round, bool late);
   double limit(Service service) const;
+  /// Seconds that it may take to start or to answer, as far as is known now.
+  double limit(const Slot &slot, Service service) const { return slot.ready ? limit(service) : kLongestStart; }
 
   const WorkerOptions options_;
   std::vector<Slot> slots_;
   std::array<std::vector<double>, std::size(workNames)> seconds_; ///< by service
   Status broken_;                                                 ///< no worker can be started
 };
-
-Clock::time_point after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 Reply outcome(Fate fate, Status status) {
   Reply reply;
@@ -134,7 +141,7 @@ double Workers::limit(Service service) const {
   const double most = compiling ? options_.slowestSeconds : options_.slowestRunSeconds;
   const double least = compiling ? options_.leastSeconds : std::max(options_.leastSeconds, kLeastRunSeconds);
   const std::vector<double> &before = seconds_[size_t(service)];
-  if (before.size() < 3)
+  if (before.size() < 2)
     return most;
   return std::min(most, std::max(least, options_.patience * medianOf(before)));
 }
@@ -147,7 +154,7 @@ Status Workers::start(Slot &slot) {
   slot.ready = false;
   slot.job = kNone;
   slot.seen.clear();
-  slot.until = after(kLongestStart);
+  slot.since = Clock::now();
   Request begin;
   begin.options = options_;
   const Result<Frame> greeting = begin.frame();
@@ -194,7 +201,8 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
   const bool alone = service != Service::Compile && !options_.device.starts_with("sim:");
   const std::span<Slot> slots(slots_.data(), alone ? 1 : std::min(slots_.size(), count));
   const auto busy = [](const Slot &slot) { return slot.job != kNone; };
-  std::vector<size_t> waiting(count);
+  Round round{service, ended, std::vector<size_t>(count), {}};
+  std::vector<size_t> &waiting = round.waiting;
   std::iota(waiting.begin(), waiting.end(), size_t(0));
   std::vector<std::string> names;
   for (size_t i = 0; i < count && name && !alone; ++i)
@@ -231,7 +239,6 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
       if (!names.empty())
         slot.seen.insert(names[job]);
       slot.since = Clock::now();
-      slot.until = after(limit(service));
       slot.child->send(*frame);
     }
     if (waiting.empty() && std::none_of(slots.begin(), slots.end(), busy))
@@ -250,41 +257,42 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
       if (!slot.child)
         continue;
       slot.child->pump(&polls[2 * i]);
-      hear(slot, service, ended);
+      hear(slot, round);
       if (slot.child && slot.child->gone())
-        lose(slot, service, ended, false);
-      else if (slot.child && (busy(slot) || !slot.ready) && Clock::now() >= slot.until)
-        lose(slot, service, ended, true);
+        lose(slot, round, false);
+      else if (slot.child && (busy(slot) || !slot.ready) && secondsSince(slot.since) >= limit(slot, service))
+        lose(slot, round, true);
     }
   }
 }
 
 /// What the child has answered, if it has.
-void Workers::hear(Slot &slot, Service service, const Ended &ended) {
+void Workers::hear(Slot &slot, Round &round) {
   Result<std::optional<Frame>> frame = slot.child->receive();
   if (frame && !*frame)
     return;
   Result<Reply> reply = frame ? Reply::parse(**frame) : frame.status();
   if (!reply || (slot.ready && slot.job == kNone))
-    return lose(slot, service, ended, false);
+    return lose(slot, round, false);
   if (!slot.ready) {
     slot.ready = true;
     return;
   }
-  if (service != Service::Compile || !reply->compiled.fromCache)
+  if (round.service != Service::Compile || !reply->compiled.fromCache)
     if (reply->fate == Fate::Done)
-      seconds_[size_t(service)].push_back(std::chrono::duration<double>(Clock::now() - slot.since).count());
+      seconds_[size_t(round.service)].push_back(secondsSince(slot.since));
   // After a fault, which verify() takes for a wrong answer, the device may be lost to its process.
   const bool refused = reply->fate == Fate::Refused && reply->status.code() == Code::DriverError;
   if (refused || (reply->found.verification && !reply->found.verification->right))
     slot.child.reset();
-  ended(std::exchange(slot.job, kNone), *std::move(reply));
+  round.ended(std::exchange(slot.job, kNone), *std::move(reply));
 }
 
 /// The child is of no more use: it ended, said what is no answer, or took too long.
-void Workers::lose(Slot &slot, Service service, const Ended &ended, bool late) {
-  const double seconds = std::chrono::duration<double>(slot.until - slot.since).count();
+void Workers::lose(Slot &slot, Round &round, bool late) {
+  const double seconds = limit(slot, round.service);
   const std::string end = slot.child->kill();
+  const bool fromOutside = killedFromOutside(end);
   slot.child.reset();
   if (!slot.ready) {
     broken_ = Status(Code::Internal, fmt::format("the worker `{}` {}", options_.command[0],
@@ -294,10 +302,18 @@ void Workers::lose(Slot &slot, Service service, const Ended &ended, bool late) {
   }
   if (slot.job == kNone)
     return;
-  const std::string_view what = workNames[size_t(service)];
-  ended(std::exchange(slot.job, kNone),
-        late ? outcome(Fate::TimedOut, {Code::Internal, fmt::format("the {} was killed after {:.1f} s", what, seconds)})
-             : outcome(Fate::Crashed, {Code::Internal, fmt::format("the {} {}", what, end)}));
+  const size_t job = std::exchange(slot.job, kNone);
+  if (fromOutside && round.killed.insert(job).second) {
+    round.waiting.insert(round.waiting.begin(), job);
+    return;
+  }
+  const std::string_view what = workNames[size_t(round.service)];
+  if (late)
+    round.ended(
+        job, outcome(Fate::TimedOut, {Code::Internal, fmt::format("the {} was killed after {:.1f} s", what, seconds)}));
+  else
+    round.ended(job, outcome(Fate::Crashed, {Code::Internal, fmt::format("the {} {}", what, end),
+                                             fromOutside ? "it was so twice: if memory ran out, try fewer jobs" : ""}));
 }
 
 } // namespace

@@ -13,8 +13,8 @@ struct WorkerOptions {
   std::vector<std::string> command; ///< argv of a process that serves requests: {"/proc/self/exe", "worker"}
   unsigned jobs = 0;                ///< processes; 0: one per processor
   std::string device;               ///< "sim:a100": opened by the processes that predict, verify and measure
-  /// A compile is killed after `slowestSeconds`, or after `patience` times the median of three or more before it,
-  /// whichever is less, but not before `leastSeconds`. What comes from the cache does not count.
+  /// A compile is killed after `slowestSeconds`, or after `patience` times the median of two or more that have ended
+  /// until then, whichever is less, but not before `leastSeconds`. What comes from the cache does not count.
   double slowestSeconds = 60, patience = 20, leastSeconds = 2;
   double slowestRunSeconds = 300; ///< the same for the other requests
   CacheOptions cache;
@@ -22,7 +22,8 @@ struct WorkerOptions {
 };
 
 /// Workers start when they are first needed, die with the object and with the thread that calls it, and are replaced
-/// when they crash or hang. On simulated devices all of them verify, measure and predict, on a GPU one does.
+/// when they crash or hang. A request whose worker was killed from outside is asked once more before it counts as
+/// Crashed. On simulated devices all of them verify, measure and predict, on a GPU one does.
 /// InvalidArgument where the options are wrong.
 Result<std::unique_ptr<Workshop>> makeWorkers(const WorkerOptions &options);
 

@@ -110,8 +110,10 @@ public:
   /// The tuning log, read by this call as carefully as an entry; never null, and empty with the reason where it cannot
   /// be read or the mode does not read.
   std::shared_ptr<const TuningLog> tuningLog() const;
-  /// Adds records to it, which replace those of the same spec, device, target and shape; drops damaged lines, and the
-  /// oldest beyond TuningLog::maxRecords. Safe among processes. File with the reason where they are not kept.
+  /// Adds records to it, which replace those of the same spec, device, target and shape; drops damaged lines with a
+  /// warning (without records, without one: that is how the log is mended), and the oldest beyond
+  /// TuningLog::maxRecords. Safe among processes. File with the reason where they are not kept: what stands in the
+  /// place of the log and is not plainly ours is never replaced.
   Status keepTuning(std::span<const TuningRecord> records);
   /// Where it is or would be; empty: nowhere.
   std::string tuningPath() const;

@@ -54,6 +54,9 @@ Result<TuningRecord> readRecord(std::string_view line) {
     return parsedSchedule.status();
   if (const Result<CodeTarget> parsed = CodeTarget::parse(*target); !parsed)
     return parsed.status();
+  if (const Result<Target> known = Target::parse(*target)) // of another target nothing can be said
+    if (const Status status = parsedSchedule->legal(*parsedSpec, *known); !status)
+      return damaged(fmt::format("the schedule {} is not legal for {}: {}", *schedule, *target, status.message()));
   record.spec = *parsedSpec;
   record.schedule = *parsedSchedule;
   const auto problem = json.find("problem");

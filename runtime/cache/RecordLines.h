@@ -16,7 +16,8 @@ struct RecordLines {
 
 /// Reads untrusted text. Each line is {"spec": TEXT, "device": NAME, "target": "sm_80", "problem": {"batch", "heads",
 /// "kv_heads", "seqlen_q", "seqlen_kv"}, "schedule": TEXT}; further keys are passed over, blank lines too. A trial of a
-/// tuning log is no record. A damaged line costs nothing but itself: a log that a crash cut short stays of use.
+/// tuning log is no record, nor is a schedule that is not legal (any more). A damaged line costs nothing but itself: a
+/// log that a crash cut short stays of use.
 RecordLines readRecordLines(std::string_view text);
 
 /// The line of one record, with its newline.

@@ -31,30 +31,16 @@ void keepLast(std::vector<TuningRecord> &records) {
 
 } // namespace
 
-const std::vector<TuningRecord> &TuningLog::of(const AttentionSpec &spec) const {
-  const std::string specText = spec.text();
-  std::lock_guard lock(mutex_);
-  const auto [known, fresh] = bySpec_.try_emplace(specText);
-  if (!fresh)
-    return known->second;
-  // The text of a spec needs no escapes, so a line of it holds it as it is.
-  std::string lines;
-  const std::string_view text = text_;
-  for (size_t at = text.find(specText); at != text.npos; at = text.find(specText, at)) {
-    const size_t newline = text.rfind('\n', at), begin = newline == text.npos ? 0 : newline + 1;
-    at = std::min(text.find('\n', at), text.size());
-    lines.append(text.substr(begin, at - begin)) += '\n';
-  }
-  std::vector<TuningRecord> records = readRecordLines(lines).records;
-  std::erase_if(records, [&](const TuningRecord &record) { return record.spec.text() != specText; });
-  keepLast(records);
-  return known->second = std::move(records);
+TuningLog::TuningLog(std::string_view text) : bytes_(text.size()), lines_(readRecordLines(text)) {
+  keepLast(lines_.records);
+  for (const TuningRecord &record : lines_.records)
+    bySpec_[record.spec.text()].push_back(record);
 }
 
-RecordLines TuningLog::all() const {
-  RecordLines lines = readRecordLines(text_);
-  keepLast(lines.records);
-  return lines;
+const std::vector<TuningRecord> &TuningLog::of(const AttentionSpec &spec) const {
+  static const auto &none = *new std::vector<TuningRecord>;
+  const auto found = bySpec_.find(spec.text());
+  return found == bySpec_.end() ? none : found->second;
 }
 
 std::string DiskCache::tuningPath() const {
@@ -71,17 +57,17 @@ std::shared_ptr<const TuningLog> DiskCache::State::readTuning() {
   if (const CacheMiss fault = folders(); fault != CacheMiss::None)
     return std::make_shared<const TuningLog>(fault, "");
   detail::TrustedFile file(files, layout.tuning(), TuningLog::maxBytes);
-  std::string text = file.read(file.size());
+  const std::string text = file.read(file.size());
   if (file.fault() != CacheMiss::None)
     return std::make_shared<const TuningLog>(file.fault(), file.detail());
-  return std::make_shared<const TuningLog>(std::move(text));
+  return std::make_shared<const TuningLog>(text);
 }
 
 Status DiskCache::keepTuning(std::span<const TuningRecord> records) {
   State &state = *state_;
-  const auto refused = [&](std::string_view why) {
+  const auto refused = [&](std::string_view why, std::string_view first = "") {
     return Status(Code::File, fmt::format("the tuning log {} is not written: {}", tuningPath(), why),
-                  "choose another folder with TESSERA_CACHE_DIR, or keep the result in a bundle");
+                  fmt::format("{}choose another folder with TESSERA_CACHE_DIR, or keep the result in a bundle", first));
   };
   if (state.unusable || !state.writing)
     return refused(fmt::format("the mode of the disk cache is {}", name(mode())));
@@ -97,8 +83,8 @@ Status DiskCache::keepTuning(std::span<const TuningRecord> records) {
   std::shared_ptr<const TuningLog> before = state.readTuning();
   if (before->fault() == CacheMiss::Absent) // a network file system may have remembered that it was not there
     before = state.readTuning();
-  if (before->fault() == CacheMiss::Unreadable)
-    return refused(before->detail());
+  if (before->fault() != CacheMiss::None && before->fault() != CacheMiss::Absent) // it is not known to be ours
+    return refused(before->detail(), "remove it, ");
   std::vector<TuningRecord> all = before->all().records;
   all.insert(all.end(), records.begin(), records.end());
   keepLast(all);
@@ -110,6 +96,9 @@ Status DiskCache::keepTuning(std::span<const TuningRecord> records) {
   std::string why;
   if (!state.write(state.layout.version(), "tuning", ".jsonl", text, &why))
     return refused(why);
+  if (const std::vector<std::string> &damaged = before->all().damaged; !damaged.empty() && !records.empty())
+    state.warnOnce(fmt::format("lines of the tuning log {} that held no record are gone: {}{}", tuningPath(),
+                               damaged.front(), damaged.size() > 1 ? ", and others" : ""));
   return {};
 }
 

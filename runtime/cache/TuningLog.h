@@ -8,40 +8,40 @@
 #include "runtime/cache/RecordLines.h"
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 namespace tessera {
 
 /// The log as it was when it was read (DiskCache::tuningLog). Never an error: what is not sound is not there.
-/// Thread-safe.
+/// Constant, so thread-safe.
 class TuningLog {
 public:
   static constexpr uint64_t maxBytes = uint64_t(4) << 20; ///< of the file
   static constexpr size_t maxRecords = 4096;              ///< that are kept; beyond them the oldest goes
 
-  explicit TuningLog(std::string text) : text_(std::move(text)) {}
+  explicit TuningLog(std::string_view text);
   /// A log that could not be read.
   TuningLog(CacheMiss fault, std::string detail) : fault_(fault), detail_(std::move(detail)) {}
 
   /// Why it is empty: Absent, Off, Untrusted, ...; None where it was read.
   CacheMiss fault() const { return fault_; }
   const std::string &detail() const { return detail_; } ///< of the fault, for people, with path and reason
-  uint64_t bytes() const { return text_.size(); }
+  uint64_t bytes() const { return bytes_; }
 
-  /// The records of this spec: of each device, target and shape the last, in the order of the file. Reads only the
-  /// lines of this spec, once; what is returned stays as long as the log.
+  // What is returned stays as long as the log.
+
+  /// The records of this spec: of each device, target and shape the last, in the order of the file.
   const std::vector<TuningRecord> &of(const AttentionSpec &spec) const;
   /// All of them, and what is damaged.
-  RecordLines all() const;
+  const RecordLines &all() const { return lines_; }
 
 private:
-  std::string text_;
+  uint64_t bytes_ = 0;
+  RecordLines lines_;
+  std::map<std::string, std::vector<TuningRecord>> bySpec_;
   CacheMiss fault_ = CacheMiss::None;
   std::string detail_;
-  mutable std::mutex mutex_;
-  mutable std::map<std::string, std::vector<TuningRecord>> bySpec_; ///< of the specs that were asked for
 };
 
 } // namespace tessera

@@ -47,14 +47,14 @@ struct Engine::State {
   std::shared_ptr<const TuningLog> tuning; ///< of the cache, as it was when it was first needed
   std::atomic<uint64_t> bundleHits{0}, diskHits{0}, failures{0}, bundleMisses{0};
 
-  explicit State(EngineOptions given) : options(std::move(given)), table(std::max(1u, options.maxKernels)) {}
+  explicit State(EngineOptions given) : options(std::move(given)), table(std::max(1u, options.maxKernels)) {
+    if (!options.warn)
+      options.warn = [](const std::string &warning) { std::fprintf(stderr, "tessera: %s\n", warning.c_str()); };
+  }
 
   ImageSource &images() {
     std::call_once(sourceOnce, [&] {
-      auto warn = options.warn ? options.warn : [](const std::string &warning) {
-        std::fprintf(stderr, "tessera: %s\n", warning.c_str());
-      };
-      source = std::make_unique<ImageSource>(DiskCache::open(options.cache, warn), options.compilerLibrary);
+      source = std::make_unique<ImageSource>(DiskCache::open(options.cache, options.warn), options.compilerLibrary);
     });
     return *source;
   }
@@ -64,8 +64,25 @@ struct Engine::State {
     if (options.policy == Policy::BundleOnly)
       return {};
     // A cache of its own: one that is not usable is no news to those whom a bundle serves, and warns when it is missed.
-    std::call_once(tuningOnce, [&] { tuning = DiskCache::open(options.cache)->tuningLog(); });
+    std::call_once(tuningOnce, [&] {
+      const std::shared_ptr<DiskCache> cache = DiskCache::open(options.cache);
+      tuning = cache->tuningLog();
+      warnOfTuning(cache->tuningPath());
+    });
     return tuning->of(spec);
+  }
+
+  /// What was found here would else be lost without a word.
+  void warnOfTuning(const std::string &path) const {
+    const CacheMiss fault = tuning->fault();
+    const std::vector<std::string> &damaged = tuning->all().damaged;
+    if (fault != CacheMiss::None && fault != CacheMiss::Absent && fault != CacheMiss::Off)
+      options.warn(fmt::format("the tuning log is not used: {}; remove it, or choose another folder with "
+                               "TESSERA_CACHE_DIR",
+                               tuning->detail()));
+    else if (!damaged.empty())
+      options.warn(fmt::format("lines of the tuning log {} are passed over: {}{}; `tessera cache verify` shows them",
+                               path, damaged.front(), damaged.size() > 1 ? ", and others" : ""));
   }
 
   Result<Decision> decide(const AttentionSpec &spec, const Problem &problem, const Device &device,

@@ -102,6 +102,26 @@ TEST_F(Tune, ASearchIsLoggedRecordedAndFoundByTheNextEngine) {
   EXPECT_NE(html.find(task["winner"]["schedule"].get<std::string>()), std::string::npos);
 }
 
+TEST_F(Tune, ASmallerSearchDoesNotReplaceABetterRecord) {
+  const std::string command = std::string("tune") + attention + small + " --seqlen 256";
+  const json whole = answer(command + " --top 4")["tasks"][0];
+  ASSERT_GT(whole["gain"], 1.01) << whole;
+  // What is recorded is tried again, beyond the limits of knobs, and so it stays.
+  const json less = answer(std::string("tune") + attention +
+                           " --device sim:a100 --seqlen 256 --top 2 --knob tile_q=128 --knob stages=1")["tasks"][0];
+  EXPECT_EQ(less["winner"]["schedule"], whole["winner"]["schedule"]);
+  const auto recorded = [&] {
+    return answer(std::string("explain") + attention + " --seqlen-q 256 --device sim:a100")["schedule"];
+  };
+  EXPECT_EQ(recorded(), whole["winner"]["schedule"]);
+  // Where it was not tried, nothing is recorded.
+  EXPECT_TRUE(answer(command + " --trials 1")["recorded_in"].is_null());
+  EXPECT_EQ(recorded(), whole["winner"]["schedule"]);
+  answer(command + " --trials 1 --cache off --no-record --log @less.jsonl");
+  answer("tune --replay @less.jsonl");
+  EXPECT_EQ(recorded(), whole["winner"]["schedule"]);
+}
+
 TEST_F(Tune, WhatStandsInTheLogIsNotDoneAgain) {
   const std::string command = std::string("tune") + attention + small + " --seqlen 128 --top 3 --log @t.jsonl";
   const json first = answer(command)["tasks"][0];

@@ -59,6 +59,8 @@ Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common) {
       return offeredSchedules(session->bundle, device, task);
     };
   }
+  const std::shared_ptr<const TuningLog> recorded = DiskCache::open(flags.cache.options())->tuningLog();
+  options.incumbents = [&](const tune::Task &task) { return incumbentSchedules(*recorded, task, session->facts); };
   tune::Workshop &workshop = bundled ? static_cast<tune::Workshop &>(*bundled) : **compiling;
 
   std::string best;

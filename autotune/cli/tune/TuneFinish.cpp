@@ -3,6 +3,7 @@
 #include "autotune/cli/files/OutputFile.h"
 #include "autotune/cli/tune/TuneSession.h"
 #include "autotune/report/Report.h"
+#include "autotune/space/Words.h"
 
 #include <fmt/format.h>
 
@@ -11,27 +12,51 @@
 namespace tessera::cli {
 namespace {
 
-/// Enters the winners where engines look for them.
-void record(const TuneFlags &flags, const CommonFlags &common, const tune::SearchOutcome &outcome, TuneReport &report) {
+/// Whether what the tuning log holds for this task was compared with the winner, be it in a run or by logs.
+bool compared(const tune::TaskOutcome &task, const TuningLog &log, bool replayed) {
+  if (!replayed && !task.comparedAll)
+    return false;
+  const TuningRecord winner = task.choice->winner.record();
+  return std::ranges::all_of(log.of(winner.spec), [&](const TuningRecord &known) {
+    return known.device != winner.device || known.target != winner.target || known.problem != winner.problem ||
+           std::ranges::any_of(task.trials, [&](const tune::Trial &trial) { return trial.schedule == known.schedule; });
+  });
+}
+
+/// Enters the winners where engines look for them, but none of which it is not known that it is better than what stands
+/// there.
+void record(const TuneFlags &flags, const CommonFlags &common, tune::SearchOutcome &outcome, TuneReport &report) {
   if (flags.noRecord)
     report.whyNotRecorded = "as --no-record asks";
   else if (flags.shard.count > 1)
     report.whyNotRecorded = "this is a part of a search: --replay all its logs to record the result";
   if (!report.whyNotRecorded.empty())
     return;
-  std::vector<TuningRecord> records;
-  for (const tune::TaskOutcome &task : outcome.tasks)
-    if (task.choice)
-      records.push_back(task.choice->winner.record());
   const std::shared_ptr<DiskCache> cache = DiskCache::open(flags.cache.options(), warnings(common));
-  if (records.empty())
-    report.whyNotRecorded = "there is no winner";
-  else if (Status status = cache->keepTuning(records); !status)
-    report.whyNotRecorded = status.text();
-  else {
-    report.recorded = records.size();
-    report.recordedIn = cache->tuningPath();
+  const std::shared_ptr<const TuningLog> log = cache->tuningLog();
+  std::vector<TuningRecord> records;
+  report.whyNotRecorded = "there is no winner";
+  for (const tune::TaskOutcome &task : outcome.tasks) {
+    if (!task.choice)
+      continue;
+    if (compared(task, *log, report.replayed)) {
+      records.push_back(task.choice->winner.record());
+      continue;
+    }
+    report.whyNotRecorded = "no winner was compared with the default and with what is recorded for its shape";
+    outcome.warnings.push_back(
+        fmt::format("the winner for {}, {} is not recorded: it was not compared with the default "
+                    "or with what is recorded for this shape",
+                    tune::specWords(task.task.spec), shapeText(task.task.problem)));
   }
+  if (records.empty())
+    return;
+  if (Status status = cache->keepTuning(records); !status) {
+    report.whyNotRecorded = status.text();
+    return;
+  }
+  report.recorded = records.size();
+  report.recordedIn = cache->tuningPath();
 }
 
 } // namespace

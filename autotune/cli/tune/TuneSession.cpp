@@ -95,6 +95,14 @@ Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, c
                  std::move(bundle)};
 }
 
+std::vector<Schedule> incumbentSchedules(const TuningLog &log, const tune::Task &task, const tune::RunFacts &facts) {
+  std::vector<Schedule> schedules;
+  for (const TuningRecord &record : log.of(task.spec))
+    if (record.problem == task.problem && record.device == facts.device && record.target == facts.target.name)
+      schedules.push_back(record.schedule);
+  return schedules;
+}
+
 Status checkTasks(const Session &session, const std::vector<tune::Task> &tasks) {
   const double memory = double(session.device.info().memoryBytes);
   for (const tune::Task &task : tasks) {
@@ -104,11 +112,11 @@ Status checkTasks(const Session &session, const std::vector<tune::Task> &tasks) 
     const double keys = double(p.batch) * double(p.kvHeads) * double(p.seqlenKv);
     const double bytes = queries * (spec.headDim * byteSize(spec.dtype) + spec.valueDim * byteSize(spec.outputType())) +
                          keys * (spec.headDim + spec.valueDim) * byteSize(spec.dtype);
-    constexpr double GiB = 1 << 30;
+    constexpr double gibibyte = 1 << 30;
     if (bytes > memory)
       return Status(Code::Unsupported,
                     fmt::format("{}, {}: its tensors take {:.4g} GiB, and {} has {:.4g}", tune::specWords(spec),
-                                shapeText(p), bytes / GiB, session.device.name(), memory / GiB),
+                                shapeText(p), bytes / gibibyte, session.device.name(), memory / gibibyte),
                     "tune for shorter lengths or a smaller batch");
     if (session.bundle && offeredSchedules(session.bundle, DeviceFacts::of(session.device), task).empty()) {
       const BundleChoice choice =

@@ -4,6 +4,7 @@
 
 #include "autotune/cli/tune/TuneFlags.h"
 #include "autotune/cli/tune/TuneOutput.h"
+#include "runtime/cache/TuningLog.h"
 #include "runtime/engine/Engine.h"
 
 #include <memory>
@@ -29,6 +30,10 @@ struct Session {
 
 /// Opens the device and the bundle; for a run, also finds out who compiles.
 Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, const tune::Task &task, bool forRun);
+
+/// The schedules that the cache's tuning log holds for this task on this device: they are compared with, so that no
+/// search records something worse than what is known.
+std::vector<Schedule> incumbentSchedules(const TuningLog &log, const tune::Task &task, const tune::RunFacts &facts);
 
 /// Refuses a task whose tensors the device cannot hold, or that the bundle has nothing for.
 Status checkTasks(const Session &session, const std::vector<tune::Task> &tasks);

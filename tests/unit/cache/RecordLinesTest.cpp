@@ -31,6 +31,13 @@ TEST(RecordLines, FurtherKeysArePassedOver) {
   EXPECT_EQ(readRecordLines(line).records, std::vector{record()});
 }
 
+TEST(RecordLines, OfATargetThatIsNotKnownAnyScheduleIsRead) {
+  TuningRecord older = record();
+  older.target = "sm_70";
+  older.schedule.tileKv = 24;
+  EXPECT_EQ(readRecordLines(recordLine(older)).records, std::vector{older});
+}
+
 TEST(RecordLines, ADamagedLineIsNamedAndCostsNothingElse) {
   const std::string good = recordLine(record());
   const auto without = [&](const std::string &text, const std::string &by) {
@@ -48,6 +55,7 @@ TEST(RecordLines, ADamagedLineIsNamedAndCostsNothingElse) {
       {without("\"sm_80\"", "\"sn_80\""), "sn_80"},
       {without("v1:in=bf16", "v9:in=bf16"), "v9"},
       {without("v1:q64", "v9:q64"), "v9"},
+      {without("kv64", "kv24"), "is not legal for sm_80: "},
       {without("\"kv_heads\":2", "\"kv_heads\":3"), "8"},
       {without("\"kv_heads\":2", "\"kv_heads\":18446744073709551615"), "-1"},
       {without("\"batch\":2", "\"batch\":2.5"), "'batch'"},

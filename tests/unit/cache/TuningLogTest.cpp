@@ -79,8 +79,8 @@ TEST_F(TuningLogFile, TheLastOfEachSpecDeviceTargetAndShapeCounts) {
   TuningRecord spec = record(512, 64);
   spec.spec = narrow;
   keep({record(512, 16), record(1024), other, spec, record(512, 16, "another")});
-  keep({record(512, 80)});
-  EXPECT_EQ(kept(), (std::vector{record(1024), other, spec, record(512, 16, "another"), record(512, 80)}));
+  keep({record(512, 48)});
+  EXPECT_EQ(kept(), (std::vector{record(1024), other, spec, record(512, 16, "another"), record(512, 48)}));
   EXPECT_EQ(open()->tuningLog()->of(narrow), std::vector{spec});
   EXPECT_EQ(std::ranges::count(fileBytes(path), '\n'), 5) << "what is replaced is gone from the file";
   // Written by hand it may hold both.
@@ -111,9 +111,17 @@ TEST_F(TuningLogFile, DamagedLinesCostNothingElseAndGoWithTheNextRecord) {
                       recordLine(record(2048)));
   EXPECT_EQ(kept(), (std::vector{record(512), record(2048)}));
   EXPECT_EQ(open()->tuningLog()->all().damaged.size(), 2u);
+  EXPECT_TRUE(warnings.empty());
+  const std::string damaged = fileBytes(path);
   keep({record(4096)});
   EXPECT_EQ(kept(), (std::vector{record(512), record(2048), record(4096)}));
   EXPECT_TRUE(open()->tuningLog()->all().damaged.empty());
+  EXPECT_EQ(warnings, std::vector{"lines of the tuning log " + path +
+                                  " that held no record are gone: line 2: no JSON object, and others"});
+  writeFile(path, damaged);
+  keep({}); // mends it, as was asked
+  EXPECT_EQ(kept(), (std::vector{record(512), record(2048)}));
+  EXPECT_EQ(warnings.size(), 1u);
 }
 
 TEST_F(TuningLogFile, TheOldestGoBeyondTheBound) {
@@ -129,33 +137,46 @@ TEST_F(TuningLogFile, TheOldestGoBeyondTheBound) {
   EXPECT_LT(fileBytes(path).size(), TuningLog::maxBytes / 2) << "ordinary records are far from the other bound";
 }
 
-TEST_F(TuningLogFile, WhatIsNotPlainlyOursIsNotReadAndIsReplaced) {
+TEST_F(TuningLogFile, WhatIsNotPlainlyOursIsNeitherReadNorReplaced) {
   const std::string good = recordLine(record(512)), elsewhere = folder.path + "/elsewhere";
   writeFile(elsewhere, good);
   struct Case {
     CacheMiss fault;
+    const char *why;
     std::function<void()> make;
   };
   const Case cases[] = {
-      {CacheMiss::Untrusted, [&] { std::filesystem::create_symlink(elsewhere, path); }},
-      {CacheMiss::Untrusted, [&] { writeFile(path, good, 0666); }},
-      {CacheMiss::Untrusted, [&] { ::mkfifo(path.c_str(), 0600); }},
-      {CacheMiss::Untrusted, [&] { std::filesystem::create_directory(path); }},
-      {CacheMiss::Malformed, [&] { writeFile(path, std::string(TuningLog::maxBytes + 1, '\n')); }},
-      {CacheMiss::Absent, [] {}},
+      {CacheMiss::Untrusted, "is a symbolic link", [&] { std::filesystem::create_symlink(elsewhere, path); }},
+      {CacheMiss::Untrusted, "can be written by others (mode 0666)", [&] { writeFile(path, good, 0666); }},
+      {CacheMiss::Untrusted, "is not a plain file", [&] { ::mkfifo(path.c_str(), 0600); }},
+      {CacheMiss::Untrusted, "is not a plain file", [&] { std::filesystem::create_directory(path); }},
+      {CacheMiss::Malformed, "has 4194305 bytes", [&] { writeFile(path, std::string(TuningLog::maxBytes + 1, '\n')); }},
   };
   keep({record(1)});
   for (const Case &one : cases) {
+    SCOPED_TRACE(one.why);
     std::filesystem::remove_all(path);
     one.make();
+    const std::filesystem::file_status before = std::filesystem::symlink_status(path);
     const auto log = open()->tuningLog();
     EXPECT_EQ(log->fault(), one.fault) << log->detail();
     EXPECT_TRUE(log->of({}).empty());
     EXPECT_TRUE(log->all().records.empty());
-    keep({record(7)});
-    EXPECT_EQ(kept(), std::vector{record(7)});
+    const Status status = open()->keepTuning(std::vector{record(7)});
+    EXPECT_EQ(status.code(), Code::File);
+    EXPECT_NE(status.message().find(log->detail()), std::string::npos) << status.text();
+    EXPECT_NE(status.message().find(one.why), std::string::npos) << status.text();
+    EXPECT_EQ(status.hint().rfind("remove it, ", 0), 0u) << status.text();
+    EXPECT_EQ(std::filesystem::symlink_status(path).type(), before.type()) << "it stays";
+    EXPECT_EQ(std::filesystem::symlink_status(path).permissions(), before.permissions());
+    EXPECT_EQ(open()->tuningLog()->fault(), one.fault);
+    EXPECT_FALSE(exists(detail::CacheLayout{folder.path}.tuningLock()));
   }
-  EXPECT_EQ(fileBytes(elsewhere), good) << "what a link leads to is left alone";
+  EXPECT_EQ(fileBytes(elsewhere), good);
+  std::filesystem::remove_all(path);
+  keep({record(7)});
+  EXPECT_EQ(kept(), std::vector{record(7)});
+  EXPECT_TRUE(warnings.empty());
   files.otherUser = FileSystem::real().user() + 1;
   EXPECT_NE(open()->tuningLog()->fault(), CacheMiss::None) << "of another user";
 }

@@ -183,6 +183,74 @@ TEST_F(EngineTuning, B3_73_AnUnusableCacheIsNoNewsWhereABundleServes) {
   EXPECT_TRUE(warnings.empty()) << warnings[0];
 }
 
+struct EngineTuningWarnings : EngineTuning {
+  const std::string path = folder + "/cache/v1/tuning.jsonl";
+  std::vector<std::string> warnings;
+
+  EngineTuningWarnings() { keep({record(128, small)}); }
+
+  std::string good() const {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void write(const std::string &bytes) const { std::ofstream(path, std::ios::binary) << bytes; }
+  /// What engines say when two kernels are prepared.
+  std::vector<std::string> said(Policy policy = Policy::Jit, CacheMode mode = CacheMode::ReadWrite) {
+    warnings.clear();
+    EngineOptions options;
+    options.cache = cache(mode);
+    options.policy = policy;
+    options.warn = [&](const std::string &warning) { warnings.push_back(warning); };
+    const Engine engine = *Engine::create(options);
+    AttentionSpec causal;
+    causal.mask = Mask::causal(Align::BottomRight);
+    for (const AttentionSpec &spec : {AttentionSpec(), causal})
+      (void)engine.prepare(spec, {1, 8, 8, 128, 128}, fakes::device());
+    (void)engine.explain({}, {1, 8, 8, 128, 128}, fakes::device());
+    return warnings;
+  }
+  testing::AssertionResult once(const std::string &part) {
+    if (said().size() == 1 && warnings[0].find(part) != std::string::npos)
+      return testing::AssertionSuccess();
+    return testing::AssertionFailure() << warnings.size() << " warnings: " << testing::PrintToString(warnings);
+  }
+};
+
+TEST_F(EngineTuningWarnings, ATuningLogThatCannotBeUsedIsSaidOnce) {
+  const std::string sound = good(), elsewhere = folder + "/elsewhere";
+  EXPECT_TRUE(said().empty()) << "it is sound";
+  std::filesystem::permissions(path, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  EXPECT_TRUE(once("the tuning log is not used: " + path + ": can be written by others (mode 0602)"));
+  std::filesystem::remove(path);
+  EXPECT_TRUE(said().empty()) << "there is none";
+  std::filesystem::create_directory(path);
+  EXPECT_TRUE(once("is not a plain file"));
+  std::filesystem::remove(path);
+  std::ofstream(elsewhere) << sound;
+  std::filesystem::create_symlink(elsewhere, path);
+  EXPECT_TRUE(once("is a symbolic link"));
+  EXPECT_TRUE(said(Policy::BundleOnly).empty()) << "the cache is nothing to this policy";
+  EXPECT_TRUE(said(Policy::Jit, CacheMode::Off).empty());
+  EXPECT_TRUE(said(Policy::Jit, CacheMode::Refresh).empty());
+  std::filesystem::remove(path);
+  std::ofstream(path) << std::string(TuningLog::maxBytes + 1, '\n');
+  std::filesystem::permissions(path, std::filesystem::perms(0600));
+  EXPECT_TRUE(once("has 4194305 bytes"));
+}
+
+TEST_F(EngineTuningWarnings, DamagedLinesAndSchedulesThatAreNotLegalAreSaidOnce) {
+  const std::string sound = good();
+  write(sound + sound.substr(0, 99) + "\n" + sound);
+  EXPECT_TRUE(once("lines of the tuning log " + path + " are passed over: line 2: no JSON object; "));
+  write("x\ny\n" + sound);
+  EXPECT_TRUE(once("line 1: no JSON object, and others; "));
+  Schedule illegal = standard;
+  illegal.tileKv = 24;
+  write(recordLine(record(128, illegal)));
+  EXPECT_TRUE(once("is not legal for sm_80"));
+  EXPECT_TRUE(said(Policy::BundleOnly).empty());
+}
+
 TEST_F(EngineTuning, ThreadsThatAskForManyShapesAgree) {
   keep({record(128, small), record(4096, smaller)});
   const Engine engine = this->engine();

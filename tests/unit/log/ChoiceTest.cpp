@@ -105,6 +105,7 @@ TEST(Choice, B4_74_WhatIsNotLegalAnyMoreNeverWins) {
   illegal.schedule.stages = 9;
   EXPECT_EQ(winnerOf({illegal, measured(16, 2)}), 16u);
   EXPECT_EQ(winnerOf({illegal}), 0u);
+  EXPECT_EQ(choose(std::vector{illegal, measured(16, 2)})[0].measured, 1u) << "nor does it count";
   Trial unknown = measured(32, 1);
   unknown.target = "sm_70";
   EXPECT_EQ(winnerOf({unknown}), 0u);
@@ -121,11 +122,15 @@ TEST(Choice, OnlyWhatWasFoundRightWins) {
       << "a machine may have been busy";
 }
 
-TEST(Choice, ModelledAndMeasuredTimesAreNotMixed) {
-  Trial modelled = measured(32, 0.1);
+TEST(Choice, NoModelledTimeWinsForAGpuAndNoMeasuredOneForASimulator) {
+  Trial modelled = measured(32, 0.1), simulated = measured(48, 0.2);
   modelled.measurement->modelled = true;
+  simulated.device += " (Tessera simulator)";
   EXPECT_EQ(winnerOf({modelled, measured(16, 2)}), 16u);
-  EXPECT_EQ(winnerOf({modelled}), 32u);
+  EXPECT_EQ(winnerOf({modelled}), 0u);
+  EXPECT_EQ(winnerOf({simulated}), 0u);
+  modelled.device = simulated.device;
+  EXPECT_EQ(winnerOf({modelled, simulated}), 32u);
 }
 
 TEST(Choice, B4_77_TimesOfOtherToolsAreNotCompared) {
@@ -157,7 +162,8 @@ TEST(Choice, OfSeveralTrialsOfOneScheduleTheSurestCounts) {
 }
 
 TEST(Choice, TimesThatAreNoneArePassedOver) {
-  for (double time : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+  for (double time :
+       {0.0, -1.0, 1e-300, 1e300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
     for (const std::vector<Trial> &others : {std::vector<Trial>(), {measured(16, 2)}}) {
       std::vector<Trial> trials = others;
       trials.push_back(measured(32, time));

@@ -163,6 +163,55 @@ TEST(TrialLines, ADamagedLineIsNamedAndCostsNothingElse) {
   }
 }
 
+TEST(TrialLines, WhatNoTunerCanHaveFoundIsDamaged) {
+  const Trial good = measured(64, 1);
+  const auto with = [&](auto change) {
+    Trial trial = good;
+    change(trial, *trial.measurement);
+    return trial;
+  };
+  const auto timed = [&](double low, double median, double high) {
+    return with([&](Trial &, Measurement &m) { m.lowMs = low, m.milliseconds = median, m.highMs = high; });
+  };
+  const auto simulated = [](Trial &trial, Measurement &) { trial.device += " (Tessera simulator)"; };
+  const std::pair<Trial, const char *> cases[] = {
+      {with([](Trial &, Measurement &m) { m.modelled = true; }),
+       "a modelled time of 'NVIDIA A100-SXM4-80GB', which is no simulator"},
+      {with(simulated), "a measured time of 'NVIDIA A100-SXM4-80GB (Tessera simulator)', which is a simulator"},
+      {timed(0, 0, 0), "a time of 0 ms; times are 1e-06 to 1000000000 ms"},
+      {timed(-1, -1, -1), "a time of -1 ms"},
+      {timed(1e300, 1e300, 1e300), "a time of 1e+300 ms"},
+      {timed(1e-300, 1e-300, 1e-300), "a time of 1e-300 ms"},
+      {timed(0, 1, 1), "a time of 0 ms"},
+      {timed(1, 1, HUGE_VAL), "a time of inf ms"},
+      {timed(1, std::nan(""), 1), "a time of nan ms"},
+      {timed(2, 1, 3), "a median of 1 ms that is not between its quartiles, 2 and 3 ms"},
+      {timed(1, 4, 3), "a median of 4 ms"},
+      {with([](Trial &, Measurement &m) { m.repeats = 0; }), "a measured time of no launches"},
+      {with([](Trial &trial, Measurement &) { trial.schedule.stages = 9; }), "is not legal for sm_80: "},
+      {with([](Trial &trial, Measurement &m) { // what an earlier round found, too
+         trial.status = TrialStatus::Predicted;
+         m.lowMs = m.milliseconds = m.highMs = -1;
+       }),
+       "a time of -1 ms"},
+  };
+  for (const auto &[trial, part] : cases) {
+    const TrialLines lines = readTrials(lineOf(good) + lineOf(trial) + lineOf(good));
+    EXPECT_EQ(lines.trials.size(), 2u) << part;
+    ASSERT_EQ(lines.damaged.size(), 1u) << part;
+    EXPECT_EQ(lines.damaged[0].rfind("line 2: ", 0), 0u) << lines.damaged[0];
+    EXPECT_NE(lines.damaged[0].find(part), std::string::npos) << lines.damaged[0];
+  }
+  const Trial sound[] = {
+      with([&](Trial &trial, Measurement &m) { simulated(trial, m), m.modelled = true, m.repeats = 0; }),
+      with([](Trial &trial, Measurement &) { trial.target = "sm_70"; }), // another Tessera may know it
+      with([](Trial &trial, Measurement &) { trial.status = TrialStatus::Failed, trial.schedule.stages = 9; }),
+      timed(1e-6, 1e-6, 1e9),
+  };
+  for (const Trial &trial : sound)
+    EXPECT_EQ(textOf(read(trial)), textOf(trial));
+}
+
 TEST(TrialLines, BlankLinesOtherKindsAndUnknownKeysArePassedOver) {
   std::string further = lineOf(measured(64, 1));
   further.insert(1, R"("colour": {"a": [1, {"b": []}]}, )");

@@ -2,6 +2,7 @@
 #include "autotune/measure/Verify.h"
 
 #include "autotune/measure/SimulatorControl.h"
+#include "autotune/measure/Verdict.h"
 #include "tests/unit/measure/Kernels.h"
 
 #include <algorithm>
@@ -34,6 +35,22 @@ KernelImage edited(KernelImage image, const std::string &from, const std::string
   return image;
 }
 
+/// The image with every store to O one access further on.
+KernelImage shifted(KernelImage image) {
+  size_t stores = 0;
+  for (size_t at = 0; (at = image.ptx.find("st.global.v4", at)) != std::string::npos; ++stores) {
+    const size_t close = image.ptx.find(']', at), open = image.ptx.rfind('[', close);
+    const std::string address = image.ptx.substr(open + 1, close - open - 1);
+    const size_t plus = address.find('+');
+    const long offset = plus == std::string::npos ? 0 : std::stol(address.substr(plus + 1));
+    const std::string moved = fmt::format("{}+{}", address.substr(0, plus), offset + 16);
+    image.ptx.replace(open + 1, close - open - 1, moved);
+    at = open;
+  }
+  EXPECT_GT(stores, 0u);
+  return image;
+}
+
 struct RightKernel {
   const char *name, *schedule;
   Mask mask;
@@ -54,6 +71,14 @@ const RightKernel rightKernels[] = {
      "v1:q64,kv64,w4,s1,lazy8,add,qsmem,online,persist",
      Mask::causal(Align::BottomRight),
      {1, 4, 2, 512, 512}},
+    {"headGroup",
+     "v1:q128,kv64,w4,s1,lazy8,add,qsmem,online,h32",
+     Mask::causal(Align::BottomRight),
+     {4, 32, 8, 512, 512}},
+    {"headGroupPersistent",
+     "v1:q64,kv64,w4,s1,lazy8,add,qsmem,online,pack,h64,persist",
+     Mask::causal(Align::TopLeft),
+     {64, 8, 2, 512, 512}},
     {"f16", lazySchedule, Mask::full(), {1, 4, 4, 512, 512}, DType::F16},
     {"f32", "v1:q64,kv32,w4,s1,every,add,qsmem,online", Mask::full(), {1, 4, 4, 512, 512}, DType::F32},
 };
@@ -111,25 +136,29 @@ TEST(Verify, B4_AKernelThatWritesNothingIsWrong) {
   const Result<Verification> verdict = verifyAlone(idle, causal);
   ASSERT_TRUE(verdict) << verdict.status().text();
   EXPECT_FALSE(verdict->right);
-  EXPECT_NE(verdict->complaint.find("nan"), std::string::npos) << verdict->complaint;
+  EXPECT_NE(verdict->complaint.find("nan; the answer is "), std::string::npos) << verdict->complaint;
+  EXPECT_EQ(verdict->error, HUGE_VAL);
+  EXPECT_GT(verdict->bound, 0);
+}
+
+TEST(Verify, AHeadGroupThatIsNotFullIsTriedToo) {
+  SKIP_WITHOUT_COMPILER();
+  const Schedule schedule = scheduleOf("v1:q64,kv64,w4,s1,lazy8,add,qsmem,online,h8");
+  KernelImage image = compiled(causal.spec, schedule);
+  // Tiles are dealt out among as many heads as the group has: of the last group, what is left. Without that:
+  const size_t full = image.ptx.find("min.u32"), left = image.ptx.find("min.u32", full + 1);
+  ASSERT_NE(left, std::string::npos);
+  image.ptx.replace(image.ptx.rfind(',', image.ptx.find(';', left)), 1, "; //");
+  image.ptx.replace(left, 3, "mov");
+  const Result<Verification> verdict = verifyAlone(image, causal);
+  ASSERT_TRUE(verdict) << verdict.status().text();
+  EXPECT_FALSE(verdict->right);
+  EXPECT_TRUE(verdict->complaint.starts_with("at 5x2x69x37: ")) << verdict->complaint;
 }
 
 TEST(Verify, AWriteBesideTheOutputIsWrong) {
   SKIP_WITHOUT_COMPILER();
-  const KernelImage &image = compiled(causal.spec, scheduleOf(lazySchedule));
-  KernelImage shifted = image;
-  size_t stores = 0;
-  for (size_t at = 0; (at = shifted.ptx.find("st.global.v4", at)) != std::string::npos; ++stores) {
-    const size_t close = shifted.ptx.find(']', at), open = shifted.ptx.rfind('[', close);
-    const std::string address = shifted.ptx.substr(open + 1, close - open - 1);
-    const size_t plus = address.find('+');
-    const long offset = plus == std::string::npos ? 0 : std::stol(address.substr(plus + 1));
-    const std::string moved = fmt::format("{}+{}", address.substr(0, plus), offset + 16);
-    shifted.ptx.replace(open + 1, close - open - 1, moved);
-    at = open;
-  }
-  ASSERT_GT(stores, 0u);
-  const Result<Verification> verdict = verifyAlone(shifted, causal);
+  const Result<Verification> verdict = verifyAlone(shifted(compiled(causal.spec, scheduleOf(lazySchedule))), causal);
   ASSERT_TRUE(verdict) << verdict.status().text();
   EXPECT_FALSE(verdict->right);
   EXPECT_NE(verdict->complaint.find("behind o"), std::string::npos) << verdict->complaint;
@@ -181,6 +210,52 @@ TEST(SmallCases, HaveTheTasksMaskAndGroupAndEveryKindOfTail) {
   EXPECT_EQ(kvHeads, (std::set<int64_t>{1, 2}));
 }
 
+TEST(SmallCases, HaveMoreHeadsThanAHeadGroupAndSeveralTilesOfEach) {
+  for (const char *pack : {"", ",pack"})
+    for (unsigned headGroup : {2u, 3u, 8u, 32u, 64u})
+      for (int64_t group : {1, 3, 4, 8}) {
+        const Schedule schedule =
+            scheduleOf(fmt::format("v1:q64,kv32,w4,s1,every,add,qsmem,online{},h{}", pack, headGroup).c_str());
+        const Task task{specOf(64), {4, 8 * group, 8, 4096, 4096}};
+        bool second = false, partial = false;
+        for (const SmallCase &test : smallCases(task, schedule, /*residentBlocks=*/216)) {
+          const Problem &p = test.problem;
+          const int64_t pairs = p.batch * (*pack ? p.kvHeads : p.heads), rows = p.seqlenQ * (*pack ? group : 1);
+          const bool severalTiles = rows > schedule.tileQ && 2 * p.seqlenKv > p.seqlenQ; // seen under any mask
+          second |= severalTiles && pairs > headGroup;
+          partial |= severalTiles && pairs > headGroup && pairs % headGroup != 0;
+        }
+        EXPECT_TRUE(second) << schedule.text() << " " << group;
+        EXPECT_EQ(partial, *pack || group % headGroup != 0) << schedule.text() << " " << group;
+      }
+}
+
+TEST(Verdict, OfAComparisonIsItsWorst) {
+  const auto verdictOf = [](const reference::Comparison &comparison) {
+    Verification verdict{.right = true, .error = 0.01, .bound = 0.1, .against = "", .complaint = ""};
+    enter(verdict, comparison, "here");
+    EXPECT_EQ(verdict.right, comparison.ok);
+    EXPECT_EQ(verdict.complaint, comparison.ok ? "" : "here: why");
+    return std::pair(verdict.error, verdict.bound);
+  };
+  using Found = std::pair<double, double>;
+  EXPECT_EQ(verdictOf({.ok = true, .error = 0.05, .bound = 0.2, .complaint = ""}), Found(0.05, 0.2));
+  EXPECT_EQ(verdictOf({.ok = true, .error = 0.01, .bound = 0.2, .complaint = ""}), Found(0.01, 0.1))
+      << "farther from its bound";
+  EXPECT_EQ(verdictOf({.error = 0.3, .bound = 0.2, .beyond = 1, .complaint = "why"}), Found(0.3, 0.2));
+  EXPECT_EQ(verdictOf({.error = 0, .bound = 0.2, .mismatched = 1, .complaint = "why"}), Found(HUGE_VAL, 0.2));
+  EXPECT_EQ(verdictOf({.error = 0.001, .bound = 0.2, .noisyGroups = 1, .complaint = "why"}), Found(0.001, 0.2))
+      << "what is wrong is worse than what is right";
+  EXPECT_EQ(verdictOf({.lseError = 2, .lseBound = 0.1, .lseBeyond = 1, .complaint = "why"}), Found(2, 0.1));
+  EXPECT_EQ(verdictOf({.lseError = 0, .lseBound = 0.1, .lseBeyond = 1, .complaint = "why"}), Found(HUGE_VAL, 0.1))
+      << "an LSE that is NaN";
+  const Verification right{.right = true, .error = 0.05, .bound = 0.1, .against = "a", .complaint = ""},
+      wrong{.right = false, .error = HUGE_VAL, .bound = 1, .against = "b", .complaint = "why"};
+  EXPECT_EQ(both(right, wrong).error, HUGE_VAL);
+  EXPECT_EQ(both(wrong, right).error, HUGE_VAL);
+  EXPECT_EQ(both(right, wrong).complaint, "why");
+}
+
 // The large-shape step, at a size that the simulator can do.
 
 const Task ownShape{specOf(64, Mask::causal(Align::BottomRight)), {2, 2, 1, 150, 200}};
@@ -211,6 +286,7 @@ TEST(OwnShape, TheNaiveKernelAgreesAndNoticesAMutant) {
   ASSERT_TRUE(wrong) << wrong.status().text();
   EXPECT_FALSE(wrong->right);
   EXPECT_NE(wrong->complaint.find("at 2x2x150x200, head 0"), std::string::npos) << wrong->complaint;
+  EXPECT_GT(wrong->error, wrong->bound);
   const Result<Verification> some =
       verifyAtOwnShape(compiled(ownShape.spec, scheduleOf(everySchedule)), naive,
                        3.5 * NaiveAttention::flopsPerHead(ownShape.spec, ownShape.problem));
@@ -229,6 +305,16 @@ TEST(OwnShape, WithoutNvrtcASampleOfRowsIsComparedAndItSaysSo) {
       verifyAtOwnShape(compiled(ownShape.spec, scheduleOf(everySchedule), "no-rescale-u"), none);
   ASSERT_TRUE(wrong) << wrong.status().text();
   EXPECT_FALSE(wrong->right);
+}
+
+TEST(OwnShape, AWriteBesideTheOutputIsWrong) {
+  SKIP_WITHOUT_COMPILER();
+  const Result<Verification> verdict =
+      verifyAtOwnShape(shifted(compiled(ownShape.spec, scheduleOf(everySchedule))), Status(Code::Unsupported, "none"));
+  ASSERT_TRUE(verdict) << verdict.status().text();
+  EXPECT_FALSE(verdict->right);
+  EXPECT_NE(verdict->complaint.find("behind o"), std::string::npos) << verdict->complaint;
+  EXPECT_EQ(verdict->against, "nothing at 2x2x150x200");
 }
 
 } // namespace

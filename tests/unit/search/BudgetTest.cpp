@@ -54,6 +54,7 @@ TEST_F(BudgetTest, EveryTaskHasItsDefaultEvenWithoutTrials) {
   for (const TaskOutcome &task : outcome.tasks) {
     ASSERT_TRUE(task.choice);
     EXPECT_TRUE(task.choice->winner.isDefault);
+    EXPECT_EQ(task.compiled, 1u);
   }
 }
 
@@ -75,6 +76,75 @@ TEST_F(BudgetTest, SecondsAreSpreadFairlyAndKept) {
     EXPECT_TRUE(task.choice);
     EXPECT_LT(task.seconds, 0.9);
   }
+}
+
+TEST_F(BudgetTest, TheDefaultIsTimedAndVerifiedFirst) {
+  const std::string usual = candidatesOf(taskOf(), facts, options).front();
+  run({taskOf()});
+  ASSERT_GT(workshop.asked.size(), 2u);
+  EXPECT_EQ(workshop.asked[0], "measure " + usual);
+  EXPECT_EQ(workshop.asked[1], "verify " + usual);
+}
+
+TEST_F(BudgetTest, TimeThatEndsWhileTheFirstCompileKeepsTheBestOfThose) {
+  workshop.everyCompile = [this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(workshop.compiled.size() == 2 ? 1100 : 0));
+  };
+  options.seconds = 1;
+  const std::vector<std::string> candidates = candidatesOf(taskOf(), facts, options);
+  workshop.time = [&](const Task &, const Schedule &schedule) { return schedule.text() == candidates[1] ? 1 : 2; };
+  const SearchOutcome outcome = run({taskOf()});
+  EXPECT_EQ(workshop.compiled.size(), 2u);
+  EXPECT_TRUE(outcome.outOfBudget);
+  const TaskOutcome &task = outcome.tasks[0];
+  ASSERT_TRUE(task.choice);
+  EXPECT_TRUE(task.choice->winner.isDefault) << "the time was over when that was verified";
+  EXPECT_TRUE(task.comparedAll);
+  EXPECT_FALSE(task.complete);
+}
+
+TEST_F(BudgetTest, TimeThatIsSpentOnCompilesLeavesSomeToMeasure) {
+  compilesTake(400);
+  options.seconds = 2;
+  const std::vector<std::string> candidates = candidatesOf(taskOf(), facts, options);
+  workshop.time = [&](const Task &, const Schedule &schedule) { return schedule.text() == candidates[1] ? 1 : 2; };
+  const SearchOutcome outcome = run({taskOf()});
+  EXPECT_EQ(winnerOf(outcome.tasks[0]), candidates[1]);
+  EXPECT_LT(seconds, 2);
+}
+
+TEST_F(BudgetTest, TimeThatEndsBeforeTheFirstIsCompiledHasAFewSecondsOfGrace) {
+  compilesTake(300);
+  options.seconds = 0.05;
+  const TaskOutcome task = run({taskOf()}).tasks[0];
+  ASSERT_TRUE(task.choice);
+  EXPECT_TRUE(task.choice->winner.isDefault);
+  EXPECT_EQ(workshop.compiled.size(), 1u);
+}
+
+TEST_F(BudgetTest, AStopHasNoGrace) {
+  options.seconds = 0.01;
+  workshop.everyCompile = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop = true;
+  };
+  const SearchOutcome outcome = run({taskOf()});
+  EXPECT_FALSE(outcome.tasks[0].choice);
+  EXPECT_FALSE(outcome.tasks[0].comparedAll);
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_TRUE(workshop.asked.empty());
+}
+
+TEST_F(BudgetTest, OfWhatIsCutOffNothingIsSaid) {
+  // What ties with the best and was not verified yet might have won.
+  workshop.time = [](const Task &, const Schedule &) { return 5; };
+  size_t compiles = 0;
+  workshop.everyCompile = [&] { stop = ++compiles == 15; };
+  const TaskOutcome task = run({taskOf()}).tasks[0];
+  ASSERT_TRUE(task.choice);
+  EXPECT_LT(task.trials.size(), task.compiled);
+  for (const Trial &trial : task.trials)
+    EXPECT_EQ(trial.status, TrialStatus::Measured) << trial.schedule.text();
 }
 
 TEST_F(BudgetTest, AStopKeepsTheBestSoFar) {

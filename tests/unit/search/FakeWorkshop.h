@@ -37,6 +37,7 @@ public:
 
   // Recorded.
   std::vector<std::string> compiled; ///< spec and schedule
+  std::vector<std::string> asked;    ///< "measure" or "verify" and schedule
   size_t measurements = 0, verifications = 0;
 
   /// Some time that differs from schedule to schedule and has no other meaning.
@@ -83,6 +84,7 @@ public:
         items.size(), [&](size_t i) { return items[i].image->schedule; }, Fault::Measure, tell, stopped,
         [&](size_t i) {
           ++measurements;
+          asked.push_back("measure " + items[i].image->schedule.text());
           Measurement measurement;
           measurement.milliseconds = time(items[i].task, items[i].image->schedule);
           if (!modelled)
@@ -101,6 +103,7 @@ public:
         items.size(), [&](size_t i) { return items[i].image->schedule; }, Fault::Verify, done, stopped,
         [&](size_t i) {
           ++verifications;
+          asked.push_back("verify " + items[i].image->schedule.text());
           Verification verification;
           verification.right = !wrong.contains(items[i].image->schedule.text());
           verification.error = verification.right ? 1e-4 : 0.5;
@@ -162,9 +165,10 @@ inline Task taskOf(int64_t seqlen = 2048, unsigned headDim = 128) {
   return task;
 }
 
-inline RunFacts factsOf(const char *gpu = "a100", const char *target = "sm_80") {
-  return {*Gpu::find(gpu), *Target::parse(target), "NVIDIA A100-SXM4-80GB (simulated)",
-          "build 1",       "nvJitLink 13.0",       13000};
+/// `modelled`: of a simulator, which models times; a GPU measures them.
+inline RunFacts factsOf(bool modelled = true) {
+  const std::string gpu = "NVIDIA A100-SXM4-80GB", suffix = modelled ? " (Tessera simulator)" : "";
+  return {*Gpu::find("a100"), *Target::parse("sm_80"), gpu + suffix, "build 1", "nvJitLink 13.0", 13000};
 }
 
 inline std::string winnerOf(const TaskOutcome &outcome) {

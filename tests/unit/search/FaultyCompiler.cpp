@@ -1,8 +1,10 @@
 // A compiler library that misbehaves for the schedules that $FAULTY_SCHEDULES names: lines of a fault and a text.
 #include "tests/unit/StubImage.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <unistd.h>
 
@@ -12,13 +14,21 @@ namespace {
 
 constexpr const char *kBuild = "faulty build", *kAssembler = "faulty 1.0";
 
-/// The fault of this schedule; empty: none.
+/// The fault of this schedule; empty: none. A fault with "-times" happens as often as the file $FAULTY_TIMES has bytes.
 std::string faultOf(const std::string &schedule) {
   const char *lines = std::getenv("FAULTY_SCHEDULES");
   std::istringstream in(lines ? lines : "");
   for (std::string fault, text; in >> fault >> text;)
-    if (text == schedule)
-      return fault;
+    if (text == schedule) {
+      if (!fault.ends_with("-times"))
+        return fault;
+      const char *file = std::getenv("FAULTY_TIMES");
+      const auto left = std::filesystem::file_size(file);
+      if (left == 0)
+        return {};
+      std::filesystem::resize_file(file, left - 1);
+      return fault.substr(0, fault.rfind('-'));
+    }
   return {};
 }
 
@@ -50,6 +60,8 @@ EXPORT tessera_compile_code tessera_compile(const tessera_compile_request *reque
     std::fprintf(stderr, "warning: something harmless\nLLVM ERROR: Cannot select: t7: f32 = fexp2\nPLEASE submit\n");
     std::abort();
   }
+  if (fault == "kill")
+    raise(SIGKILL);
   if (fault == "exit")
     std::exit(0);
   if (fault == "garbage") { // past the redirection, as a library that kept a copy of the descriptor might

@@ -40,6 +40,7 @@ struct ResumeTest : testing::Test {
   SearchOutcome run(FakeWorkshop &made, std::span<const Trial> known, bool log = true) {
     Result<TrialLog> opened = TrialLog::open(path);
     EXPECT_TRUE(opened.ok()) << opened.status().text();
+    facts = factsOf(made.modelled);
     Result<SearchOutcome> outcome = search(tasks, facts, options, made, log ? &*opened : nullptr, known, stop);
     EXPECT_TRUE(outcome.ok()) << outcome.status().text();
     return *outcome;
@@ -177,6 +178,113 @@ TEST_F(ResumeTest, ABestThatCrashesInTheFinalDoesNotWinByItsEarlierLine) {
   const std::vector<Trial> logged = readTrials(text()).trials;
   FakeWorkshop again = workshop(false);
   EXPECT_EQ(winnerOf(run(again, logged, false).tasks[0]), winnerOf(outcome.tasks[0]));
+}
+
+TEST_F(ResumeTest, TheSameSearchAgainHasNothingToDo) {
+  tasks = {taskOf(2048), taskOf(512), taskOf(512, 64)};
+  for (const bool modelled : {true, false})
+    for (uint32_t seed = 1; seed <= 12; ++seed) {
+      std::filesystem::remove(path);
+      const auto make = [&](uint32_t order) {
+        FakeWorkshop made = workshop(modelled);
+        made.seed = order;
+        made.noise = 0.004;
+        // From all apart to all alike, so that more tie than there are finalists.
+        made.time = [spread = 0.2 / (seed * seed), seed](const Task &task, const Schedule &schedule) {
+          const std::string text = schedule.text() + task.spec.text() + std::to_string(seed);
+          return double(task.problem.seqlenKv) / 100 * (1 + spread * double(std::hash<std::string>()(text) % 7));
+        };
+        return made;
+      };
+      FakeWorkshop first = make(seed), second = make(seed + 100);
+      const SearchOutcome one = run(first, {});
+      const std::string log = text();
+      const SearchOutcome again = run(second, readTrials(log).trials);
+      EXPECT_EQ(second.compiled.size(), 0u) << modelled << " " << seed;
+      EXPECT_EQ(text(), log) << modelled << " " << seed;
+      for (size_t task = 0; task < tasks.size(); ++task) {
+        EXPECT_EQ(winnerOf(again.tasks[task]), winnerOf(one.tasks[task])) << modelled << " " << seed;
+        EXPECT_EQ(again.tasks[task].fromLog, again.tasks[task].candidates);
+        EXPECT_TRUE(again.tasks[task].comparedAll);
+      }
+    }
+}
+
+TEST_F(ResumeTest, WhatWasDroppedIsTriedAgainWhereNothingThatBeatItIsLookedAt) {
+  FakeWorkshop made = workshop();
+  run(made, {});
+  const std::vector<Trial> known = readTrials(text()).trials;
+  const auto dropped = std::ranges::find_if(
+      known, [&](const Trial &trial) { return trial.status == TrialStatus::Predicted && trial.task == tasks[0]; });
+  ASSERT_NE(dropped, known.end());
+  options.offered = [&](const Task &) { return std::vector{dropped->schedule}; };
+  tasks.resize(1);
+  FakeWorkshop again = workshop();
+  EXPECT_EQ(winnerOf(run(again, known, false).tasks[0]), dropped->schedule.text());
+}
+
+TEST_F(ResumeTest, TheBestOfTheLogIsToldAtOnce) {
+  tasks.resize(1);
+  options.top = 4;
+  FakeWorkshop first, more;
+  const std::string winner = winnerOf(run(first, {}).tasks[0]);
+  options.top = 16;
+  std::vector<std::pair<SearchEvent::Kind, std::string>> events;
+  const auto tell = [&](const SearchEvent &event) {
+    events.emplace_back(event.kind, event.trial ? event.trial->schedule.text() : "");
+  };
+  (void)search(tasks, facts, options, more, nullptr, readTrials(text()).trials, stop, tell);
+  ASSERT_GT(events.size(), 2u);
+  EXPECT_EQ(events[1], std::pair(SearchEvent::NewBest, winner));
+}
+
+TEST_F(ResumeTest, WhatWasDroppedIsTriedAgainWhereItTiesNowAndIsPreferred) {
+  tasks.resize(1);
+  const std::string preferred =
+      *std::min_element(candidates.begin() + 1, candidates.end(), [&](const std::string &a, const std::string &b) {
+        return preference(*Schedule::parse(a), *Schedule::parse(b), tasks[0], facts.target) < 0;
+      });
+  const auto make = [&] {
+    FakeWorkshop made;
+    made.time = [&](const Task &, const Schedule &schedule) {
+      return schedule.text() == preferred ? 5.02 : schedule.text() == candidates[0] ? 10 : 5;
+    };
+    return made;
+  };
+  options.margin = 0.001;
+  FakeWorkshop first = make(), again = make();
+  EXPECT_NE(winnerOf(run(first, {}).tasks[0]), preferred);
+  options.margin = 0.01;
+  EXPECT_EQ(winnerOf(run(again, readTrials(text()).trials).tasks[0]), preferred);
+  EXPECT_EQ(again.compiled.size(), 1u) << "that one alone";
+}
+
+TEST_F(ResumeTest, AWorkerThatWasKilledFromOutsideIsNoVerdictForALaterRun) {
+  tasks.resize(1);
+  FakeWorkshop made = workshop();
+  const Status killed(Code::Internal, "the compile ended by signal 9 (Killed)", "it was so twice");
+  made.faults[candidates[2]] = {Fault::Compile, Fate::Crashed, killed};
+  made.faults[candidates[4]].status = Status(Code::Internal, "the compile ended by signal 11 (Segmentation fault)");
+  EXPECT_EQ(trialOf(run(made, {}).tasks[0], candidates[2])->status, TrialStatus::Crashed);
+  FakeWorkshop again = workshop();
+  const TaskOutcome second = run(again, readTrials(text()).trials).tasks[0];
+  ASSERT_EQ(again.compiled.size(), 1u) << "that one alone";
+  EXPECT_NE(trialOf(second, candidates[2])->status, TrialStatus::Crashed);
+  EXPECT_EQ(trialOf(second, candidates[4])->status, TrialStatus::Crashed);
+  FakeWorkshop third = workshop();
+  run(third, readTrials(text()).trials);
+  EXPECT_EQ(third.compiled.size(), 0u) << "and then no more";
+}
+
+TEST_F(ResumeTest, ALineThatClaimsAMeasurementWithAWrongAnswerIsNotBelieved) {
+  tasks.resize(1);
+  FakeWorkshop made = workshop();
+  const std::string winner = winnerOf(run(made, {}).tasks[0]);
+  std::vector<Trial> known = readTrials(text()).trials;
+  for (Trial &trial : known)
+    trial.verification.emplace(); // not right
+  FakeWorkshop again = workshop();
+  EXPECT_EQ(winnerOf(run(again, known, false).tasks[0]), winner);
 }
 
 TEST_F(ResumeTest, ADuplicateOfTheLogStandsForItselfWhereTheOtherIsNotLookedAt) {

@@ -269,7 +269,7 @@ TEST_F(SearchTest, B4_77_NearTiesGoToAFixedOrderWhateverTheNoise) {
     noisy.noise = 0.002;
     noisy.seed = seed;
     noisy.time = workshop.time;
-    const Result<SearchOutcome> outcome = search(tasks, facts, options, noisy, nullptr, {}, stop);
+    const Result<SearchOutcome> outcome = search(tasks, factsOf(false), options, noisy, nullptr, {}, stop);
     EXPECT_EQ(winnerOf(outcome->tasks[0]), candidates[near[0]]) << seed;
     EXPECT_TRUE(outcome->tasks[0].choice->tied);
   }
@@ -277,6 +277,7 @@ TEST_F(SearchTest, B4_77_NearTiesGoToAFixedOrderWhateverTheNoise) {
 
 TEST_F(SearchTest, MeasuredFinalistsAreTimedLongerThanTheRest) {
   workshop.modelled = false;
+  facts = factsOf(false);
   times({{4, 5.00}, {9, 5.5}, {14, 6}, {15, 6.5}});
   const TaskOutcome outcome = runOne();
   for (const Trial &trial : outcome.trials) {
@@ -292,6 +293,7 @@ TEST_F(SearchTest, MeasuredFinalistsAreTimedLongerThanTheRest) {
 
 TEST_F(SearchTest, NoneOfTheTiedIsDroppedAfterTheFirstShortMeasurement) {
   workshop.modelled = false;
+  facts = factsOf(false);
   std::map<size_t, double> milliseconds;
   for (size_t place = 1; place <= 12; ++place)
     milliseconds[place] = 5 + 0.001 * double(place);

@@ -21,7 +21,8 @@ public:
     if (Status fault = misbehave("measure", image); !fault)
       return fault;
     Measurement measurement;
-    measurement.milliseconds = tune::test::FakeWorkshop::standardTime(task, image.schedule);
+    measurement.lowMs = measurement.highMs = measurement.milliseconds =
+        tune::test::FakeWorkshop::standardTime(task, image.schedule);
     measurement.repeats = effort.minRepeats;
     measurement.modelled = true;
     measurement.method = "modelled";

@@ -238,6 +238,39 @@ TEST_F(WorkersTest, TimeoutsAdaptToWhatCompilesTook) {
   EXPECT_EQ(fates(kernels), allDoneBut(7, Fate::TimedOut));
 }
 
+TEST_F(WorkersTest, ACompilerThatHangsAmongTheFirstIsKilledOnceOthersToldHowLongOneTakes) {
+  fault("hang", 0);
+  options.leastSeconds = 0.5;
+  std::vector<Answered<Compiled>> kernels;
+  EXPECT_LT(secondsOf([&] { kernels = compile(); }), 10);
+  EXPECT_EQ(fates(kernels), allDoneBut(0, Fate::TimedOut));
+}
+
+TEST_F(WorkersTest, ARequestWhoseWorkerIsKilledFromOutsideIsAskedOnceMore) {
+  const std::string file = testing::TempDir() + "tessera-times-" + std::to_string(getpid());
+  setenv("FAULTY_TIMES", file.c_str(), 1);
+  const struct {
+    const char *what;
+    size_t times, left;
+    Fate fate;
+  } cases[] = {
+      {"kill-times", 1, 0, Fate::Done}, {"kill-times", 3, 1, Fate::Crashed}, {"abort-times", 3, 2, Fate::Crashed}};
+  for (const auto &[what, times, left, fate] : cases) {
+    std::ofstream(file) << std::string(times, 'x');
+    unsetenv("FAULTY_SCHEDULES");
+    fault(what, 3);
+    workers.reset();
+    const std::vector<Answered<Compiled>> kernels = compile();
+    EXPECT_EQ(fates(kernels), allDoneBut(3, fate)) << what;
+    EXPECT_EQ(std::filesystem::file_size(file), left) << what;
+    const bool twice =
+        kernels[3].status.text().find("ended by signal 9 (Killed)\n  hint: it was so twice") != std::string::npos;
+    EXPECT_EQ(twice, fate == Fate::Crashed && what[0] == 'k') << kernels[3].status.text();
+  }
+  unsetenv("FAULTY_TIMES");
+  std::filesystem::remove(file);
+}
+
 TEST_F(WorkersTest, WhatLibrariesPrintDoesNotReachTheAnswers) {
   fault("print", 2);
   fault("flood", 4);
@@ -402,6 +435,27 @@ TEST_F(WorkersTest, ASearchWithAllOfTheseEndsWell) {
   EXPECT_EQ(trialOf(task, texts[7])->status, TrialStatus::Faulted);
   EXPECT_TRUE(task.choice);
   EXPECT_TRUE(task.complete);
+}
+
+TEST_F(WorkersTest, ABudgetThatEndsWhileOthersCompileKeepsTheDefault) {
+  const SearchOptions brief{.top = 12, .seconds = 1.5, .limits = fewValues()};
+  const std::vector<std::string> texts = candidatesOf(taskOf(), factsOf(), brief);
+  std::string lines;
+  for (size_t i = 1; i < texts.size(); ++i)
+    lines += "hang " + texts[i] + "\n";
+  setenv("FAULTY_SCHEDULES", lines.c_str(), 1);
+  start();
+  const std::atomic<bool> stop{false};
+  const auto go = [&] { return search(std::vector{taskOf()}, factsOf(), brief, *workers, nullptr, {}, stop); };
+  std::optional<Result<SearchOutcome>> outcome;
+  EXPECT_LT(secondsOf([&] { outcome.emplace(go()); }), 4);
+  ASSERT_TRUE(outcome->ok()) << outcome->status().text();
+  const TaskOutcome &task = (*outcome)->tasks[0];
+  EXPECT_EQ(winnerOf(task), texts[0]);
+  EXPECT_EQ(task.trials.size(), 1u) << "of those that were cut off nothing is said";
+  EXPECT_EQ(task.candidates, texts.size());
+  EXPECT_TRUE(task.comparedAll);
+  EXPECT_TRUE((*outcome)->outOfBudget);
 }
 
 TEST_F(WorkersTest, WrongOptionsAreRefused) {
