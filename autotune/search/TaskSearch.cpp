@@ -247,11 +247,15 @@ void TaskSearch::end(Entrant &entrant, TrialStatus status, std::string reason) {
 
 void TaskSearch::warnOfWrong(const Trial &trial) {
   const Verification verification = trial.verification.value_or(Verification());
+  // A fault or a write beside the output is wrong whatever the error.
+  const std::string size =
+      verification.error > verification.bound
+          ? fmt::format(" (an error of {:.3g} against a bound of {:.3g})", verification.error, verification.bound)
+          : "";
   run_.recorder.warn(fmt::format(
-      "WRONG ANSWER on {}: schedule {} of {} has an error of {:.3g} against a bound of {:.3g} ({}): {}. It cannot be "
-      "chosen; this is a defect of Tessera or of the device, please report it",
-      trial.device, trial.schedule.text(), trial.task.spec.text(), verification.error, verification.bound,
-      verification.against, verification.complaint));
+      "WRONG ANSWER on {}: schedule {} of {}, compared with {}: {}{}. It cannot be chosen; this is a defect of Tessera "
+      "or of the device, please report it",
+      trial.device, trial.schedule.text(), trial.task.spec.text(), verification.against, verification.complaint, size));
 }
 
 void TaskSearch::endByFate(Entrant &entrant, Fate fate, const Status &status, bool compiling) {

@@ -63,6 +63,10 @@ void KernelEmitter::storeTile(attn::TileStoreOp op) {
   unsigned queryBytes = elementBytes(query.getElementType()), padding = queryBytes == 4 ? 8 : 16;
   unsigned queryPitch = (query.getDimSize(3) + padding - 1) / padding * padding * queryBytes;
   Value staging = offset(sharedBase(), mul(warpRow, i32(std::max(128u, queryPitch)))); // the warp's own query rows
+  // Rows of queries are shorter than those staged: the warp's place reaches into the queries of others, who read them
+  // into registers at the beginning and may not have, where no step of the loop with its barriers came between.
+  if (schedule_.queryInRegisters && queryPitch < 128)
+    intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", {i32(0)});
 
   // Lane's own place when it writes its fragment (row g), and when it reads chunks (row lane / 8, chunk lane % 8).
   Value g = laneRow(), q = lanePair();

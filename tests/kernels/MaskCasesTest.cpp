@@ -39,6 +39,18 @@ TEST(MaskCases, A1_1_RowsWithoutKeysAreZeroAndTheOthersEqualTheSmallerProblem) {
   }
 }
 
+TEST(MaskCases, ATileWithoutKeysWritesItsZerosAfterAllHaveReadTheirQueries) {
+  // Queries of 8 elements are staged narrower than outputs, and no step of the loop stands between them.
+  for (DType type : {DType::F32, DType::BF16}) {
+    KernelCase test = caseOf(type, 8, {1, 2, 1, 256, 64}, Mask::window(0, 0, Align::TopLeft));
+    test.schedule = defaultFor(test.spec);
+    test.schedule->queryInRegisters = true;
+    const auto outcome = expectRight(test);
+    ASSERT_TRUE(outcome);
+    expectEmptyRows(*outcome, test.problem, 64, 256, 8);
+  }
+}
+
 TEST(MaskCases, A1_2_ScoresNearTheLowestFloatHaveNoWeightBesideOrdinaryOnes) {
   for (DType type : {DType::F32, DType::BF16}) {
     KernelCase test = caseOf(type, 64, {1, 2, 2, 70, 441});

@@ -357,7 +357,7 @@ Command declareBundleBuild(CLI::App &app) {
       ->group("Content");
   app.add_option("--from-log", flags->fromLog,
                  "the winners of these logs of `tessera tune`, with records that choose them, beside the defaults")
-      ->type_name("FILE ...")
+      ->type_name("FILE")
       ->group("Content");
   addValue(app, "--candidates", flags->candidates, parsePositive,
            "the schedules that the model puts first for each attention, to be tuned where no compiler is: `tessera "

@@ -157,7 +157,7 @@ void TuneFlags::addTo(CLI::App &app) {
       ->type_name("FILE")
       ->group("Results");
   app.add_option("--replay", replay, "the result of these logs together; nothing is compiled or measured")
-      ->type_name("FILE ...")
+      ->type_name("FILE")
       ->group("Results");
   app.add_option("--report", report, "write an HTML report, one file")->type_name("FILE")->group("Results");
   app.add_flag("--no-record", noRecord, "do not enter the winners into the cache's tuning log, which engines choose by")
