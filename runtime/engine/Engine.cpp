@@ -22,7 +22,9 @@ double millisecondsSince(std::chrono::steady_clock::time_point start) {
 }
 
 const detail::KernelTable::Reason &givenReason() {
-  static const detail::KernelTable::Reason reason = std::make_shared<const std::string>("given by the caller");
+  // Never destroyed: threads may prepare while the process ends.
+  static const auto &reason =
+      *new detail::KernelTable::Reason(std::make_shared<const std::string>("given by the caller"));
   return reason;
 }
 
