@@ -28,5 +28,11 @@ failed=0
 seq "$shards" | parallel --quote --line-buffer --tagstring 'shard {shard}' -I '{shard}' \
   "$tessera" tune "$@" --shard "{shard}/$shards" --log 'shard-{shard}.jsonl' || failed=$?
 
-"$tessera" tune --replay shard-*.jsonl --report tune.html
+shopt -s nullglob
+logs=(shard-*.jsonl)
+if [ ${#logs[@]} -eq 0 ]; then
+  echo "$0: no shard left a log, so there is nothing to merge; where a shard said nothing above, try the program on its machine by hand" >&2
+  exit 1
+fi
+"$tessera" tune --replay "${logs[@]}" --report tune.html
 exit "$failed"

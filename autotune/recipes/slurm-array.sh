@@ -30,5 +30,11 @@ shift
 failed=0
 sbatch --wait --array="1-$shards" "$0" "$@" || failed=$?
 
-"$tessera" tune --replay shard-*.jsonl --report tune.html
+shopt -s nullglob
+logs=(shard-*.jsonl)
+if [ ${#logs[@]} -eq 0 ]; then
+  echo "$0: no shard left a log, so there is nothing to merge; what the jobs said is in shard-*.out" >&2
+  exit 1
+fi
+"$tessera" tune --replay "${logs[@]}" --report tune.html
 exit "$failed"

@@ -53,17 +53,23 @@ def checkArguments(recipe, root, environment):
         report = folder / "tune.html"
         merged = [json.loads(line)["shard"] for line in report.read_text().splitlines()] if report.exists() else None
         expect(merged == [f"{shard}/{SHARDS}" for shard in calls], f"merges {merged}{said}")
+    folder = root / "no-log"
+    folder.mkdir()
+    answer = run(recipe, folder, {**environment, "TESSERA": "/bin/false"}, [str(SHARDS), *FLAGS])
+    expect(answer.returncode == 1 and "no shard left a log" in answer.stderr, f"without a log: {answer.returncode} {answer.stderr}")
     for wrong in ([], ["0", "--x"], ["two", "--x"], ["2"]):
         answer = run(recipe, root, environment, wrong)
         expect(answer.returncode == 2 and "usage:" in answer.stderr, f"{wrong}: {answer.returncode} {answer.stderr}")
 
 
 def checkMachines(recipe, root, environment):
-    """Shards on two machines that share the folder; `ssh` is a script that notes the machine and runs the command in another folder."""
+    """Shards on two machines that share the folder; `ssh` is a script that notes the machine and runs the command as a login does: in
+    another folder, with the environment of a login and none of the caller's."""
     folder, ssh = root / "machines", root / "ssh"
     folder.mkdir()
     (root / "login").mkdir()
-    ssh.write_text('#!/bin/bash\necho "$1" >>"$(dirname "$0")/machines/said"\nshift\n[ "$1" != -- ] || shift\ncd "$(dirname "$0")/login"\nexec bash -c "$*"\n')
+    ssh.write_text('#!/bin/bash\necho "$1" >>"$(dirname "$0")/machines/said"\nshift\n[ "$1" != -- ] || shift\ncd "$(dirname "$0")/login"\n'
+                   'exec env -i HOME="$PWD" PATH="$PATH" SHELL=/bin/bash /bin/bash -c "$*"\n')
     ssh.chmod(0o755)
     answer = run(recipe, folder, {**environment, "TESSERA": str(pathlib.Path(__file__).with_name("stand-in.py")), "PARALLEL_SSH": str(ssh),
                                   "PARALLEL": f"--will-cite --sshlogin one,two --workdir {folder}"}, [str(SHARDS), *FLAGS])
