@@ -1,8 +1,7 @@
 // Trials to JSON and back.
 #include "autotune/log/Trial.h"
 
-#include "autotune/log/JsonFields.h"
-#include "runtime/spec/CodeTarget.h"
+#include "autotune/log/TaskFields.h"
 
 namespace tessera::tune {
 namespace {
@@ -139,42 +138,12 @@ void readMeasurement(JsonFields &trial, Status &fault, std::optional<Measurement
   fields.flag("stopped_early", measurement.stoppedEarly);
 }
 
-/// The text of this key as a T.
-template <typename T> void readParsed(JsonFields &fields, const char *key, T &to) {
-  std::string text;
-  fields.text(key, text);
-  Result<T> value = T::parse(text);
-  if (value)
-    to = *std::move(value);
-  else
-    fields.fail(fmt::format("'{}': {}", key, value.status().message()));
-}
-
 /// What names the candidate.
 void readCandidate(JsonFields &fields, Status &fault, Trial &trial) {
-  for (const char *key : {"spec", "shape", "device", "target", "schedule", "status"})
+  for (const char *key : {"schedule", "status"})
     fields.check(key, fields.find(key) != nullptr, "not there");
-  readParsed(fields, "spec", trial.task.spec);
+  readTask(fields, fault, trial);
   readParsed(fields, "schedule", trial.schedule);
-  fields.text("device", trial.device);
-  fields.text("target", trial.target);
-  if (const Result<CodeTarget> target = CodeTarget::parse(trial.target); !target)
-    fields.fail(fmt::format("'target': {}", target.status().message()));
-  const Json *shape = fields.object("shape");
-  if (!shape)
-    return;
-  JsonFields extents(*shape, fault);
-  Problem &problem = trial.task.problem;
-  for (const auto &[key, extent] : {std::pair("batch", &problem.batch),
-                                    {"heads", &problem.heads},
-                                    {"kv_heads", &problem.kvHeads},
-                                    {"seqlen_q", &problem.seqlenQ},
-                                    {"seqlen_kv", &problem.seqlenKv}}) {
-    extents.check(key, extents.find(key) != nullptr, "not there");
-    extents.whole(key, *extent);
-  }
-  if (const Status status = problem.validate(); !status)
-    fields.fail(status.message());
 }
 
 void readStatus(JsonFields &fields, TrialStatus &to) {
@@ -199,15 +168,11 @@ Json shapeJson(const Problem &problem) {
 std::string_view name(TrialStatus status) { return statusNames[size_t(status)]; }
 
 Json trialJson(const Trial &trial) {
-  Json json = {{"kind", kKind},
-               {"version", kVersion},
-               {"spec", trial.task.spec.text()},
-               {"shape", shapeJson(trial.task.problem)},
-               {"device", trial.device},
-               {"target", trial.target},
-               {"schedule", trial.schedule.text()},
-               {"default", trial.isDefault},
-               {"status", name(trial.status)}};
+  Json json = {{"kind", kKind}, {"version", kVersion}};
+  addTask(json, trial);
+  json["schedule"] = trial.schedule.text();
+  json["default"] = trial.isDefault;
+  json["status"] = name(trial.status);
   addText(json, "reason", trial.reason);
   addText(json, "same_as", trial.sameAs);
   if (trial.compileMs)
@@ -223,28 +188,18 @@ Json trialJson(const Trial &trial) {
     json["verification"] = verificationJson(*trial.verification);
   if (trial.measurement)
     json["measurement"] = measurementJson(*trial.measurement);
-  addText(json, "build", trial.build);
-  addText(json, "assembler", trial.assembler);
-  json["driver"] = trial.driverVersion;
+  addTools(json, trial);
   json["elapsed_s"] = numberJson(trial.elapsedSeconds);
   json["time"] = trial.time;
   return json;
 }
 
 Result<Trial> trialFromJson(const Json &json) {
-  if (!json.is_object())
-    return Status(Code::File, "no JSON object");
+  if (Status right = checkKind(json, kKind, kVersion); !right)
+    return right;
   Trial trial;
   Status fault;
   JsonFields fields(json, fault);
-  std::string kind;
-  int64_t version = 0;
-  fields.text("kind", kind);
-  fields.whole("version", version);
-  if (!fault || kind != kKind)
-    return Status(Code::File, fmt::format("a line of kind '{}' and no trial", kind));
-  if (version != kVersion)
-    return Status(Code::File, fmt::format("a trial of version {}; this Tessera reads version {}", version, kVersion));
   readCandidate(fields, fault, trial);
   readStatus(fields, trial.status);
   fields.flag("default", trial.isDefault);
@@ -258,9 +213,7 @@ Result<Trial> trialFromJson(const Json &json) {
   readPrediction(fields, "predicted_after", fault, trial.after);
   readVerification(fields, fault, trial.verification);
   readMeasurement(fields, fault, trial.measurement);
-  fields.text("build", trial.build);
-  fields.text("assembler", trial.assembler);
-  fields.whole("driver", trial.driverVersion);
+  readTools(fields, trial);
   fields.number("elapsed_s", trial.elapsedSeconds);
   fields.whole("time", trial.time);
   if (!fault)

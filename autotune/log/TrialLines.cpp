@@ -1,4 +1,4 @@
-// Reading trials from the lines of a log.
+// Reading trials and the ends of searches from the lines of a log.
 #include "autotune/log/JsonFields.h"
 #include "autotune/log/TrialLog.h"
 #include "runtime/cache/Lines.h"
@@ -18,7 +18,15 @@ TrialLines readTrials(std::string_view text) {
     const Json json = Json::parse(line, shallow, /*allow_exceptions=*/false);
     if (!json.is_object())
       return Status(Code::File, "no JSON object");
-    if (const auto kind = json.find("kind"); kind != json.end() && kind->is_string() && *kind != "trial")
+    const auto kind = json.find("kind");
+    if (kind != json.end() && *kind == "end") {
+      Result<TaskEnd> end = taskEndFromJson(json);
+      if (!end)
+        return end.status();
+      lines.ends.push_back(*std::move(end));
+      return {};
+    }
+    if (kind != json.end() && kind->is_string() && *kind != "trial")
       return {};
     Result<Trial> trial = trialFromJson(json);
     if (!trial)

@@ -65,9 +65,11 @@ TrialLog::~TrialLog() = default;
 
 const std::string &TrialLog::path() const { return state_->path; }
 
-Status TrialLog::append(const Trial &trial) {
-  nlohmann::ordered_json json = trialJson(trial);
-  if (trial.time == 0)
+Status TrialLog::append(const Trial &trial) { return append(trialJson(trial)); }
+Status TrialLog::append(const TaskEnd &end) { return append(taskEndJson(end)); }
+
+Status TrialLog::append(nlohmann::ordered_json json) {
+  if (json["time"] == 0)
     json["time"] = int64_t(::time(nullptr));
   const std::string line = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   std::lock_guard lock(state_->mutex);

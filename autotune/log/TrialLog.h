@@ -1,6 +1,7 @@
 // TrialLog: trials as JSON Lines in a file that only grows, and the choice that they amount to.
 #pragma once
 
+#include "autotune/log/TaskEnd.h"
 #include "autotune/log/Trial.h"
 
 #include <memory>
@@ -11,11 +12,12 @@ namespace tessera::tune {
 
 struct TrialLines {
   std::vector<Trial> trials;        ///< in the order of the lines
+  std::vector<TaskEnd> ends;        ///< in the order of the lines
   std::vector<std::string> damaged; ///< "line 3: why" for those that hold none, see readLines()
 };
 
 /// Untrusted text. A damaged line, or one whose trial is not plausible(), costs nothing but itself; empty lines and
-/// lines of other kinds ("kind" is not "trial") are passed over.
+/// lines of other kinds ("kind" is neither "trial" nor "end") are passed over.
 TrialLines readTrials(std::string_view text);
 
 /// Appends whole lines, each with one write to a file opened to append, so that processes may share it. After a crash
@@ -32,10 +34,12 @@ public:
   /// File when the disk is full or the like; the log stays sound, and a later append may succeed. A process with a
   /// limit on file sizes ignores SIGXFSZ, or that ends it.
   Status append(const Trial &trial);
+  Status append(const TaskEnd &end);
   const std::string &path() const;
 
 private:
   struct State;
+  Status append(nlohmann::ordered_json line);
   explicit TrialLog(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -6,13 +6,20 @@
 namespace tessera::tune {
 
 void Recorder::append(const Trial &trial) {
-  if (!log_)
-    return;
-  Status written = log_->append(trial);
+  if (log_)
+    check(log_->append(trial));
+}
+
+void Recorder::append(const TaskEnd &end) {
+  if (log_)
+    check(log_->append(end));
+}
+
+void Recorder::check(Status written) {
   if (written || logFailed_)
     return;
   logFailed_ = true;
-  warn(fmt::format("the log {} lacks trials of this run, the first at {:.1f} s: {}", log_->path(), trial.elapsedSeconds,
+  warn(fmt::format("the log {} lacks lines of this run, the first at {:.1f} s: {}", log_->path(), budget_.elapsed(),
                    written.text()));
 }
 

@@ -13,12 +13,15 @@ public:
 
   /// To the log; the first time that this fails is warned of.
   void append(const Trial &trial);
+  void append(const TaskEnd &end);
   void warn(std::string text) { outcome_.warnings.push_back(std::move(text)); }
   void tell(SearchEvent::Kind kind, const Trial *trial = nullptr);
 
   SearchEvent counts{}; ///< what events carry beside kind, trial and elapsed time
 
 private:
+  void check(Status written);
+
   SearchOutcome &outcome_;
   TrialLog *log_; // may be null
   const Tell &tell_;

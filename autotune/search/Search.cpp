@@ -28,11 +28,24 @@ TaskOutcome withoutSpace(const Plan &plan, Recorder &recorder) {
   return outcome;
 }
 
+TaskEnd endOf(const TaskOutcome &outcome, const RunFacts &facts, const Shard &part) {
+  TaskEnd end{.task = outcome.task,
+              .device = facts.device,
+              .target = std::string(facts.target.name),
+              .build = facts.build,
+              .assembler = facts.assembler,
+              .driverVersion = facts.driverVersion};
+  end.part = part.index;
+  end.parts = part.count;
+  end.complete = outcome.complete;
+  return end;
+}
+
 } // namespace
 
 Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts, const SearchOptions &options,
-                             Workshop &workshop, TrialLog *log, std::span<const Trial> known,
-                             const std::atomic<bool> &stop, const std::function<void(const SearchEvent &)> &tell) {
+                             Workshop &workshop, TrialLog *log, const Known &known, const std::atomic<bool> &stop,
+                             const std::function<void(const SearchEvent &)> &tell) {
   const Result<Deal> mine = deal(tasks, options);
   if (!mine)
     return mine.status();
@@ -41,13 +54,19 @@ Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts,
   Pace pace;
   Recorder recorder(outcome, log, tell, budget);
   KernelStore kernels;
-  Run run{facts, options, workshop, known, budget, pace, recorder, kernels, {}};
+  Run run{facts, options, workshop, known.trials, budget, pace, recorder, kernels, {}};
   Status nothing; // why the first task without a legal schedule has none
   size_t searched = 0, unreached = 0;
+  const Shard part = mine->candidates ? options.shard : Shard{};
   for (size_t i = 0; i < mine->tasks.size(); ++i) {
     const Task &task = mine->tasks[i];
+    const auto ends = [&] {
+      if (const TaskEnd end = endOf(outcome.tasks.back(), facts, part); !repeats(known.ends, end))
+        recorder.append(end);
+    };
     if (!run.broken.ok() || budget.stopped() || budget.secondsLeft() == 0) {
       outcome.tasks.push_back({.task = task});
+      ends();
       ++unreached;
       continue;
     }
@@ -64,6 +83,7 @@ Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts,
       nothing = nothing.ok() ? plan.status : nothing;
       outcome.tasks.push_back(withoutSpace(plan, recorder));
     }
+    ends();
     const auto same = [&](const Task &other) { return other.spec == task.spec; };
     if (std::none_of(mine->tasks.begin() + ptrdiff_t(i) + 1, mine->tasks.end(), same))
       kernels.forget(task.spec);

@@ -78,9 +78,21 @@ struct RunFacts {
   int driverVersion = 0;
 };
 
+/// What logs say already. Not owned.
+struct Known {
+  Known() = default;
+  Known(std::span<const Trial> logged) : trials(logged) {}
+  Known(const std::vector<Trial> &logged) : trials(logged) {}
+  Known(const TrialLines &lines) : trials(lines.trials), ends(lines.ends) {}
+
+  std::span<const Trial> trials;
+  std::span<const TaskEnd> ends;
+};
+
 /// Carries out the search. Every trial is handed to `log` as soon as it ends, and the best so far as soon as it is
 /// known (a log that cannot be written is warned of once, and the search goes on); trials of `known` that stand for one
-/// are not made again, so an interrupted run is resumed by its log. `stop` may be set by a signal handler; the search
+/// are not made again, so an interrupted run is resumed by its log, in which the end of each task is
+/// said too. `stop` may be set by a signal handler; the search
 /// then returns what it has within a second. On a modelled device the choice depends on the inputs alone, not on the
 /// order in which compiles end.
 ///
@@ -88,8 +100,8 @@ struct RunFacts {
 /// schedule, or limits, margin or shard are wrong; the status of the workshop where that cannot work at all before
 /// anything was chosen.
 Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts, const SearchOptions &options,
-                             Workshop &workshop, TrialLog *log, std::span<const Trial> known,
-                             const std::atomic<bool> &stop, const std::function<void(const SearchEvent &)> &tell = {});
+                             Workshop &workshop, TrialLog *log, const Known &known, const std::atomic<bool> &stop,
+                             const std::function<void(const SearchEvent &)> &tell = {});
 
 /// What search() would do, without doing it: per task of the shard the space and the candidates with predictions, the
 /// default first, then the incumbents, the others in the order of the model.

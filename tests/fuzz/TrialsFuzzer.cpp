@@ -15,6 +15,9 @@ namespace {
 constexpr std::string_view words[] = {
     "kind",
     "trial",
+    "end",
+    "part",
+    "complete",
     "measured",
     "predicted",
     "duplicate",
@@ -48,6 +51,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const TrialLines again = readTrials(line);
     expect(again.damaged.empty() && again.trials.size() == 1, "a trial that is written can be read", line);
     expect(trialJson(again.trials[0]).dump() + "\n" == line, "a trial that is written is read as the same", line);
+  }
+  for (const TaskEnd &end : lines.ends) {
+    const std::string line = taskEndJson(end).dump() + "\n";
+    const TrialLines again = readTrials(line);
+    expect(again.damaged.empty() && again.ends.size() == 1, "an end that is written can be read", line);
+    expect(taskEndJson(again.ends[0]).dump() + "\n" == line, "an end that is written is read as the same", line);
+    const Completeness found = completeness(lines.ends, end);
+    expect(found.parts >= 1 && found.done <= found.parts, "no more parts are done than there are");
   }
   std::vector<Trial> reversed(lines.trials.rbegin(), lines.trials.rend());
   const std::vector<Trial> both[] = {mergeTrials({{lines.trials}}), mergeTrials({{reversed}})};

@@ -257,8 +257,11 @@ TEST_F(Tune, CtrlCKeepsTheBestAndTheSameCommandGoesOn) {
   EXPECT_FALSE(report["tasks"][0]["complete"]);
   EXPECT_FALSE(report["tasks"][0]["winner"].is_null());
   EXPECT_EQ(report["recorded"], 1u);
+  EXPECT_FALSE(answer("tune --status --log @t.jsonl")["tasks"][0]["complete"]);
   const json again = answer(arguments)["tasks"][0];
   EXPECT_TRUE(again["complete"]);
+  EXPECT_TRUE(answer("tune --status --log @t.jsonl")["tasks"][0]["complete"]);
+  EXPECT_TRUE(answer("tune --replay @t.jsonl --no-record")["tasks"][0]["complete"]);
   EXPECT_GT(again["from_log"], 0u);
 }
 

@@ -1,6 +1,7 @@
 // tessera tune --dry-run, --status and --explain: questions that try nothing.
 #include "autotune/cli/DeviceChoice.h"
 #include "autotune/cli/tune/BundleWorkshop.h"
+#include "autotune/cli/tune/LogTasks.h"
 #include "autotune/cli/tune/TuneSession.h"
 
 #include <fmt/format.h>
@@ -32,11 +33,10 @@ Result<ExitCode> runPlan(const TuneFlags &flags, const CommonFlags &common) {
 }
 
 Result<ExitCode> runStatus(const TuneFlags &flags, const CommonFlags &common) {
-  std::vector<std::string> damaged;
-  const Result<std::vector<tune::Trial>> trials = readLogs(logPaths(flags), false, common, &damaged);
-  if (!trials)
-    return trials.status();
-  printStatus(*trials, damaged, flags.margin, common);
+  const Result<tune::TrialLines> lines = readLogs(logPaths(flags), false, common);
+  if (!lines)
+    return lines.status();
+  printStatus(*lines, tasksOf(*lines, flags.margin), common);
   return Right;
 }
 
@@ -85,10 +85,10 @@ Result<ExitCode> runExplain(const TuneFlags &flags, const CommonFlags &common) {
     choice.reason = why->reason;
     choice.provenance = why->provenance;
   } else {
-    const Result<std::vector<tune::Trial>> trials = readLogs(paths, false, common);
-    if (!trials)
-      return trials.status();
-    const std::vector<tune::Choice> choices = tune::choose(*trials, flags.margin);
+    const Result<tune::TrialLines> lines = readLogs(paths, false, common);
+    if (!lines)
+      return lines.status();
+    const std::vector<tune::Choice> choices = tune::choose(lines->trials, flags.margin);
     std::vector<TuningRecord> records;
     for (const tune::Choice &one : choices)
       records.push_back(one.winner.record());

@@ -32,7 +32,7 @@ Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common) {
     return session.status();
   if (Status status = checkTasks(*session, *tasks); !status)
     return status;
-  const Result<std::vector<tune::Trial>> known = readLogs(logPaths(flags), true, common);
+  const Result<tune::TrialLines> known = readLogs(logPaths(flags), true, common);
   if (!known)
     return known.status();
   std::optional<tune::TrialLog> log;

@@ -164,7 +164,7 @@ void TuneFlags::addTo(CLI::App &app) {
       ->group("Results");
   app.add_flag("--dry-run", dryRun, "what would be tried, with the model's predictions; nothing is compiled")
       ->group("Results");
-  app.add_flag("--status", status, "how far the run of --log is")->group("Results");
+  app.add_flag("--status", status, "how far the run of --log, or those of --replay, came")->group("Results");
   app.add_option(
          "--explain", explainShape,
          "which schedule this shape gets, why, and what the model says of it: from --log or --replay, else as an "

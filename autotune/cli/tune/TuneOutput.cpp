@@ -69,7 +69,7 @@ bool severalDevices(const tune::SearchOutcome &outcome) {
   });
 }
 
-Json outcomeJson(const tune::TaskOutcome &task, bool replayed) {
+Json outcomeJson(const tune::TaskOutcome &task) {
   Json json;
   json["spec"] = task.task.spec.text();
   json["shape"] = tune::shapeJson(task.task.problem);
@@ -78,7 +78,7 @@ Json outcomeJson(const tune::TaskOutcome &task, bool replayed) {
   json["compiled"] = task.compiled;
   json["from_log"] = task.fromLog;
   json["timed"] = task.measured;
-  json["complete"] = replayed ? Json(nullptr) : Json(task.complete);
+  json["complete"] = task.complete;
   json["seconds"] = number(task.seconds);
   json["winner"] = task.choice ? measurementJson(task.choice->winner) : Json(nullptr);
   json["default"] = task.choice && task.choice->byDefault ? measurementJson(*task.choice->byDefault) : Json(nullptr);
@@ -89,6 +89,12 @@ Json outcomeJson(const tune::TaskOutcome &task, bool replayed) {
     ++byStatus[std::string(tune::name(trial.status))];
   json["trials"] = byStatus;
   return json;
+}
+
+std::string completeText(const tune::Completeness &completeness) {
+  if (completeness.parts == 1)
+    return completeness.complete() ? "yes" : "no";
+  return fmt::format("{} of {} parts", completeness.done, completeness.parts);
 }
 
 std::string gainText(const tune::Choice &choice) {
@@ -130,7 +136,7 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
     json["modelled"] = report.modelled;
     json["tasks"] = Json::array();
     for (const tune::TaskOutcome &task : outcome.tasks)
-      json["tasks"].push_back(outcomeJson(task, report.replayed));
+      json["tasks"].push_back(outcomeJson(task));
     json["interrupted"] = outcome.interrupted;
     json["out_of_budget"] = outcome.outOfBudget;
     json["seconds"] = number(report.seconds);
@@ -178,6 +184,10 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
                  : "before anything was timed");
   if (outcome.outOfBudget)
     foot.row("budget", "used up before everything was tried");
+  if (const auto open = std::ranges::count(outcome.tasks, false, &tune::TaskOutcome::complete);
+      report.replayed && open > 0)
+    foot.row("incomplete", fmt::format("{} of {}: the logs do not say that all that was planned was tried", open,
+                                       counted(outcome.tasks.size(), "task")));
   if (const std::string others = passedOver(outcome); !others.empty())
     foot.row("passed over", others);
   if (!report.log.empty())
@@ -251,29 +261,31 @@ void printPlans(const std::vector<tune::Plan> &plans, const std::string &device,
   knobs.print();
 }
 
-void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::string> &damaged, double margin,
-                 const CommonFlags &common) {
-  const std::vector<tune::Choice> choices = tune::choose(trials, margin);
+void printStatus(const tune::TrialLines &lines, const std::vector<LogTask> &tasks, const CommonFlags &common) {
   std::map<tune::TrialStatus, size_t> byStatus;
-  for (const tune::Trial &trial : trials)
+  for (const tune::Trial &trial : lines.trials)
     ++byStatus[trial.status];
   if (common.json) {
     Json json;
-    json["trials"] = trials.size();
+    json["trials"] = lines.trials.size();
     json["by_status"] = Json::object();
     for (const auto &[status, count] : byStatus)
       json["by_status"][std::string(tune::name(status))] = count;
-    json["damaged_lines"] = damaged;
+    json["damaged_lines"] = lines.damaged;
     json["tasks"] = Json::array();
-    for (const tune::Choice &choice : choices) {
+    for (const LogTask &task : tasks) {
+      const auto &choice = task.choice;
       Json one;
-      one["spec"] = choice.winner.task.spec.text();
-      one["shape"] = tune::shapeJson(choice.winner.task.problem);
-      one["device"] = choice.winner.device;
-      one["timed"] = choice.measured;
-      one["refused"] = choice.refused;
-      one["winner"] = measurementJson(choice.winner);
-      one["gain"] = number(choice.gain());
+      one["spec"] = task.task.spec.text();
+      one["shape"] = tune::shapeJson(task.task.problem);
+      one["device"] = task.device;
+      one["complete"] = task.completeness.complete();
+      one["parts"] = {{"done", task.completeness.done}, {"of", task.completeness.parts}};
+      one["trials"] = task.trials.size();
+      one["timed"] = choice ? choice->measured : 0;
+      one["refused"] = choice ? choice->refused : 0;
+      one["winner"] = choice ? measurementJson(choice->winner) : Json(nullptr);
+      one["gain"] = choice ? number(choice->gain()) : Json(nullptr);
       json["tasks"].push_back(std::move(one));
     }
     return printJson(json);
@@ -281,20 +293,25 @@ void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::
   std::vector<std::string> counts;
   for (const auto &[status, count] : byStatus)
     counts.push_back(fmt::format("{} {}", count, statusText(status)));
-  show("{}{}{}\n\n", counted(trials.size(), "trial"), counts.empty() ? "" : ": ", fmt::join(counts, ", "));
+  show("{}{}{}\n\n", counted(lines.trials.size(), "trial"), counts.empty() ? "" : ": ", fmt::join(counts, ", "));
   Columns columns({{"attention"},
                    {"shape"},
                    {"device"},
                    {"best so far"},
                    {"time", Columns::Right},
                    {"gain", Columns::Right},
-                   {"timed", Columns::Right}});
-  for (const tune::Choice &choice : choices)
-    columns.row(
-        {tune::specWords(choice.winner.task.spec), shapeText(choice.winner.task.problem), choice.winner.device,
-         choice.winner.schedule.text(),
-         timeText(choice.winner.measurement->milliseconds) + (choice.winner.measurement->modelled ? " (modelled)" : ""),
-         gainText(choice), fmt::format("{}", choice.measured)});
+                   {"timed", Columns::Right},
+                   {"complete"}});
+  for (const LogTask &task : tasks) {
+    const auto &choice = task.choice;
+    columns.row({tune::specWords(task.task.spec), shapeText(task.task.problem), task.device,
+                 choice ? choice->winner.schedule.text() : "none",
+                 choice ? timeText(choice->winner.measurement->milliseconds) +
+                              (choice->winner.measurement->modelled ? " (modelled)" : "")
+                        : "-",
+                 choice ? gainText(*choice) : "-", fmt::format("{}", choice ? choice->measured : 0),
+                 completeText(task.completeness)});
+  }
   columns.print();
 }
 

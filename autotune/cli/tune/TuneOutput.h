@@ -3,7 +3,7 @@
 
 #include "autotune/cli/Commands.h"
 #include "autotune/cli/Describe.h"
-#include "autotune/log/TrialLog.h"
+#include "autotune/cli/tune/LogTasks.h"
 #include "autotune/search/Search.h"
 
 #include <string>
@@ -22,7 +22,7 @@ struct TuneReport {
   std::string device;
   std::string gpu; ///< the model's; empty: several, or not known
   bool modelled = false;
-  bool replayed = false; ///< from logs, which do not tell whether their searches were complete
+  bool replayed = false; ///< from logs
   std::vector<std::string> notes;
   const tune::SearchOutcome *outcome = nullptr;
   double seconds = 0;
@@ -36,9 +36,8 @@ void printOutcome(const TuneReport &report, const CommonFlags &common);
 void printPlans(const std::vector<tune::Plan> &plans, const std::string &device, const std::string &gpu,
                 const Target &target, const CommonFlags &common);
 
-/// How far a log is, by task and device.
-void printStatus(const std::vector<tune::Trial> &trials, const std::vector<std::string> &damaged, double margin,
-                 const CommonFlags &common);
+/// How far logs are, by task and device.
+void printStatus(const tune::TrialLines &lines, const std::vector<LogTask> &tasks, const CommonFlags &common);
 
 /// Which schedule a shape gets.
 struct ShapeChoice {

@@ -1,15 +1,14 @@
 // tessera tune --replay: what logs amount to, without measuring anything.
 #include "autotune/cli/OutputCheck.h"
 #include "autotune/cli/Print.h"
+#include "autotune/cli/tune/LogTasks.h"
 #include "autotune/cli/tune/TuneSession.h"
 #include "autotune/space/Words.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <set>
-#include <tuple>
 
 namespace tessera::cli {
 namespace {
@@ -31,31 +30,15 @@ void describeSpace(tune::TaskOutcome &task, const std::string &targetName) {
 
 /// The outcome that logs amount to, in the form of a run: one task for each attention, shape and device, those without
 /// winner too.
-tune::SearchOutcome replayed(const std::vector<tune::Trial> &trials, double margin) {
+tune::SearchOutcome replayed(std::vector<LogTask> tasks) {
   tune::SearchOutcome outcome;
-  std::vector<tune::Choice> choices = tune::choose(trials, margin);
-  const auto alike = [](const tune::Trial &a, const tune::Trial &b) {
-    return a.task == b.task && a.device == b.device && a.target == b.target;
-  };
-  for (const tune::Trial &trial : trials) {
-    const auto known = std::ranges::find_if(
-        outcome.tasks, [&](const tune::TaskOutcome &task) { return alike(task.trials.front(), trial); });
-    if (known != outcome.tasks.end()) {
-      known->trials.push_back(trial);
-      continue;
-    }
+  for (LogTask &logged : tasks) {
     tune::TaskOutcome &task = outcome.tasks.emplace_back();
-    task.task = trial.task;
-    task.trials.push_back(trial);
-    describeSpace(task, trial.target);
-  }
-  const auto place = [](const tune::TaskOutcome &task) {
-    const Problem &shape = task.task.problem;
-    return std::tuple(task.task.spec.text(), task.trials.front().device, shape.batch, shape.heads, shape.kvHeads,
-                      shape.seqlenQ, shape.seqlenKv);
-  };
-  std::ranges::sort(outcome.tasks, {}, place);
-  for (tune::TaskOutcome &task : outcome.tasks) {
+    task.task = logged.task;
+    task.trials = std::move(logged.trials);
+    task.choice = std::move(logged.choice);
+    task.complete = logged.completeness.complete();
+    describeSpace(task, logged.target);
     task.fromLog = task.trials.size();
     for (const tune::Trial &trial : task.trials) {
       task.compiled += trial.footprint.has_value();
@@ -65,14 +48,10 @@ tune::SearchOutcome replayed(const std::vector<tune::Trial> &trials, double marg
                                                tune::specWords(trial.task.spec), shapeText(trial.task.problem),
                                                trial.device, trial.reason));
     }
-    const auto choice =
-        std::ranges::find_if(choices, [&](const tune::Choice &one) { return alike(one.winner, task.trials.front()); });
-    if (choice != choices.end())
-      task.choice = std::move(*choice);
-    else
+    if (!task.choice)
       outcome.warnings.push_back(fmt::format("no schedule was found for {}, {} on {}: of {} none was right and timed",
                                              tune::specWords(task.task.spec), shapeText(task.task.problem),
-                                             task.trials.front().device, counted(task.trials.size(), "trial")));
+                                             logged.device, counted(task.trials.size(), "trial")));
   }
   return outcome;
 }
@@ -86,18 +65,19 @@ Result<ExitCode> runReplay(const TuneFlags &flags, const CommonFlags &common) {
     if (Status status = checkOutputFile("--report", flags.report, inputs); !status)
       return status;
   }
-  const Result<std::vector<tune::Trial>> trials = readLogs(flags.replay, false, common);
-  if (!trials)
-    return trials.status();
-  tune::SearchOutcome outcome = replayed(*trials, flags.margin);
-  if (trials->empty())
+  const Result<tune::TrialLines> lines = readLogs(flags.replay, false, common);
+  if (!lines)
+    return lines.status();
+  if (lines->trials.empty())
     return Status(Code::InvalidArgument, "the given logs hold no trial", "tune with --log first");
+  const std::vector<LogTask> tasks = tasksOf(*lines, flags.margin);
+  tune::SearchOutcome outcome = replayed(tasks);
   TuneReport report;
   report.replayed = true;
   std::set<std::string> devices;
-  const tune::Trial *first = &trials->front();
-  for (const tune::TaskOutcome &task : outcome.tasks) {
-    devices.insert(task.trials.front().device);
+  const tune::Trial *first = &lines->trials.front();
+  for (const LogTask &task : tasks) {
+    devices.insert(task.device);
     report.modelled |= task.choice && task.choice->winner.measurement->modelled;
   }
   for (const std::string &device : devices)

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace tessera::cli {
@@ -39,8 +40,8 @@ void remark(const CommonFlags &common, const std::string &text) {
     say("tessera: {}\n", text);
 }
 
-Result<std::vector<tune::Trial>> readLogs(const std::vector<std::string> &paths, bool mayLack,
-                                          const CommonFlags &common, std::vector<std::string> *damaged) {
+Result<tune::TrialLines> readLogs(const std::vector<std::string> &paths, bool mayLack, const CommonFlags &common) {
+  tune::TrialLines merged;
   std::vector<std::vector<tune::Trial>> logs;
   for (const std::string &path : paths) {
     if (std::error_code error; mayLack && !std::filesystem::exists(path, error))
@@ -51,12 +52,13 @@ Result<std::vector<tune::Trial>> readLogs(const std::vector<std::string> &paths,
     tune::TrialLines lines = tune::readTrials(*text);
     for (const std::string &line : lines.damaged) {
       remark(common, fmt::format("{}: passed over {}", path, line));
-      if (damaged)
-        damaged->push_back(fmt::format("{}: {}", path, line));
+      merged.damaged.push_back(fmt::format("{}: {}", path, line));
     }
+    std::ranges::move(lines.ends, std::back_inserter(merged.ends));
     logs.push_back(std::move(lines.trials));
   }
-  return tune::mergeTrials(logs);
+  merged.trials = tune::mergeTrials(logs);
+  return merged;
 }
 
 std::vector<std::string> logPaths(const TuneFlags &flags) {

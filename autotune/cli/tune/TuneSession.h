@@ -16,9 +16,8 @@ namespace tessera::cli {
 /// On stderr unless quiet.
 void remark(const CommonFlags &common, const std::string &text);
 
-/// The trials of logs, damaged lines said. A log that is not there yet is empty where `mayLack`.
-Result<std::vector<tune::Trial>> readLogs(const std::vector<std::string> &paths, bool mayLack,
-                                          const CommonFlags &common, std::vector<std::string> *damaged = nullptr);
+/// What logs hold, merged, damaged lines said. A log that is not there yet is empty where `mayLack`.
+Result<tune::TrialLines> readLogs(const std::vector<std::string> &paths, bool mayLack, const CommonFlags &common);
 /// Those of --replay, or that of --log.
 std::vector<std::string> logPaths(const TuneFlags &flags);
 

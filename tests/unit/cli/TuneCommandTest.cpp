@@ -49,7 +49,27 @@ TEST_F(TuneCommand, AWrongAnswerIsLoudAndNeverWins) {
   EXPECT_EQ(tune("--replay t.jsonl"), 1);
   EXPECT_NE(read("err").find("WRONG ANSWER"), std::string::npos) << read("err");
   EXPECT_EQ(tune("--status --log t.jsonl --json"), 0);
-  EXPECT_GE(nlohmann::json::parse(read("out"))["by_status"]["wrong"], 1u);
+  const nlohmann::json status = nlohmann::json::parse(read("out"));
+  EXPECT_GE(status["by_status"]["wrong"], 1u);
+  ASSERT_EQ(status["tasks"].size(), 1u) << "a task without a winner is one too";
+  EXPECT_TRUE(status["tasks"][0]["winner"].is_null());
+  EXPECT_TRUE(status["tasks"][0]["complete"]);
+}
+
+TEST_F(TuneCommand, TheStatusOfALogTellsWhichPartsAreMissing) {
+  const std::string shards = "--head-dim 64 --seqlen 64,96 --device sim:a100 --top 2 --knob persistent=off "
+                             "--knob head_group=1 --no-record --json --shard ";
+  EXPECT_EQ(tune(shards + "2/2 --log 2.jsonl"), 1);
+  EXPECT_EQ(tune("--status --replay 2.jsonl"), 0);
+  EXPECT_NE(read("out").find("1 of 2 parts"), std::string::npos) << read("out");
+  EXPECT_EQ(tune("--replay 2.jsonl --no-record"), 1);
+  EXPECT_NE(read("out").find("2 of 2 tasks: the logs do not say"), std::string::npos) << read("out");
+  EXPECT_EQ(tune(shards + "1/2 --log 1.jsonl"), 1);
+  EXPECT_EQ(tune("--status --replay 1.jsonl 2.jsonl --json"), 0);
+  for (const nlohmann::json &task : nlohmann::json::parse(read("out"))["tasks"])
+    EXPECT_EQ(task["parts"], nlohmann::json::parse(R"({"done": 2, "of": 2})"));
+  EXPECT_EQ(tune("--replay 1.jsonl 2.jsonl --no-record"), 1);
+  EXPECT_EQ(read("out").find("incomplete"), std::string::npos) << read("out");
 }
 
 TEST_F(TuneCommand, ACompilerThatRefusesEverythingIsAnErrorWithItsReason) {

@@ -51,6 +51,23 @@ TEST_F(TrialLogFile, WhatIsAppendedIsReadInItsOrder) {
   EXPECT_EQ(lines.trials[2].schedule.tileKv, 16u);
 }
 
+TEST_F(TrialLogFile, EndsOfSearchesStandBesideTheTrials) {
+  Result<TrialLog> log = TrialLog::open(path);
+  ASSERT_TRUE(log.ok()) << log.status().text();
+  const Trial trial = measured(32, 1);
+  TaskEnd end{.task = trial.task, .device = trial.device, .target = trial.target, .build = {}, .assembler = {}};
+  EXPECT_TRUE(log->append(trial));
+  EXPECT_TRUE(log->append(end));
+  end.time = 7;
+  EXPECT_TRUE(log->append(end));
+  const TrialLines lines = readTrials(text());
+  EXPECT_TRUE(lines.damaged.empty());
+  EXPECT_EQ(lines.trials.size(), 1u);
+  ASSERT_EQ(lines.ends.size(), 2u);
+  EXPECT_GT(lines.ends[0].time, 1000) << "set where it is not known";
+  EXPECT_EQ(lines.ends[1].time, 7);
+}
+
 TEST_F(TrialLogFile, AnOldLogIsContinued) {
   write(lineOf(measured(32, 1)));
   EXPECT_TRUE(TrialLog::open(path)->append(measured(16, 2)));

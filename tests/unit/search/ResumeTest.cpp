@@ -37,7 +37,7 @@ struct ResumeTest : testing::Test {
     made.code[candidates[7]] = made.code[candidates[9]] = "same";
     return made;
   }
-  SearchOutcome run(FakeWorkshop &made, std::span<const Trial> known, bool log = true) {
+  SearchOutcome run(FakeWorkshop &made, const Known &known, bool log = true) {
     Result<TrialLog> opened = TrialLog::open(path);
     EXPECT_TRUE(opened.ok()) << opened.status().text();
     facts = factsOf(made.modelled);
@@ -66,7 +66,7 @@ TEST_F(ResumeTest, ALogCutShortAfterAnyTrialGivesTheSameWinners) {
     for (size_t cut = 0, end = 0; cut <= lines; ++cut) {
       const TrialLines known = readTrials(log.substr(0, end));
       ASSERT_TRUE(known.damaged.empty());
-      ASSERT_EQ(known.trials.size(), cut);
+      ASSERT_EQ(known.trials.size() + known.ends.size(), cut);
       FakeWorkshop again = workshop(modelled);
       const SearchOutcome resumed = run(again, known.trials, false);
       for (size_t task = 0; task < tasks.size(); ++task)
@@ -199,7 +199,7 @@ TEST_F(ResumeTest, TheSameSearchAgainHasNothingToDo) {
       FakeWorkshop first = make(seed), second = make(seed + 100);
       const SearchOutcome one = run(first, {});
       const std::string log = text();
-      const SearchOutcome again = run(second, readTrials(log).trials);
+      const SearchOutcome again = run(second, readTrials(log));
       EXPECT_EQ(second.compiled.size(), 0u) << modelled << " " << seed;
       EXPECT_EQ(text(), log) << modelled << " " << seed;
       for (size_t task = 0; task < tasks.size(); ++task) {
@@ -221,6 +221,48 @@ TEST_F(ResumeTest, WhatWasDroppedIsTriedAgainWhereNothingThatBeatItIsLookedAt) {
   tasks.resize(1);
   FakeWorkshop again = workshop();
   EXPECT_EQ(winnerOf(run(again, known, false).tasks[0]), dropped->schedule.text());
+}
+
+TEST_F(ResumeTest, TheLogTellsHowFarEachTaskCame) {
+  const auto ends = [&] {
+    std::vector<std::string> texts;
+    const TrialLines lines = readTrials(text());
+    EXPECT_TRUE(lines.damaged.empty());
+    for (const Task &task : tasks) {
+      const TaskEnd like{.task = task,
+                         .device = facts.device,
+                         .target = std::string(facts.target.name),
+                         .build = facts.build,
+                         .assembler = facts.assembler,
+                         .driverVersion = facts.driverVersion};
+      const Completeness found = completeness(lines.ends, like);
+      texts.push_back(std::to_string(found.done) + " of " + std::to_string(found.parts));
+    }
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  options.trials = 6; // some of each task
+  FakeWorkshop part = workshop(), rest = workshop(), cut = workshop(), second = workshop(), first = workshop();
+  run(part, {});
+  EXPECT_EQ(ends(), (Texts{"0 of 1", "0 of 1"}));
+  EXPECT_EQ(readTrials(text()).ends.size(), 2u);
+  options.trials.reset();
+  run(rest, readTrials(text()));
+  EXPECT_EQ(ends(), (Texts{"1 of 1", "1 of 1"})) << "resumed";
+  EXPECT_EQ(readTrials(text()).ends.size(), 4u);
+
+  std::filesystem::remove(path);
+  cut.everyCompile = [&] { stop = true; };
+  run(cut, {});
+  stop = false;
+  EXPECT_EQ(readTrials(text()).ends.size(), 2u) << "of the task that was not reached too";
+  EXPECT_EQ(ends(), (Texts{"0 of 1", "0 of 1"}));
+  options.shard = {2, 2};
+  run(second, {});
+  EXPECT_EQ(ends(), (Texts{"1 of 2", "1 of 2"}));
+  options.shard = {1, 2};
+  run(first, {});
+  EXPECT_EQ(ends(), (Texts{"2 of 2", "2 of 2"}));
 }
 
 TEST_F(ResumeTest, TheBestOfTheLogIsToldAtOnce) {
