@@ -14,6 +14,8 @@ constexpr int kGroups = 66; ///< bit width of the number of visible keys; 0 for 
 constexpr int64_t kSmallGroup =
     64; ///< elements below which a maximum says too little, and the whole tensor's bound serves
 constexpr double kDivision = 0x1p-21; ///< relative error of a reciprocal, a product and sums in f32
+constexpr double kScore =
+    0x1p-23; ///< relative error of a weight for each unit of its score: two roundings of it in f32
 constexpr double kLseBound = 1e-3, kPreciseLseBound = 1e-5;
 
 enum class Class { Finite, NaN, PlusInf, MinusInf };
@@ -29,6 +31,7 @@ struct Term {
   double plainError = 0, rounding = 0;
   double plainSquares = 0, roundingSquares = 0, squares = 0; ///< sums, for the root mean squares
   double largest = 0;                                        ///< of |ref|
+  double score = 0; ///< at least the largest |score| that counts, after scale and softcap
   int64_t count = 0;
 
   void add(double plain, double ref, DType outType) {
@@ -45,13 +48,13 @@ struct Term {
       roundingSquares += (double(back) - rounded) * (double(back) - rounded);
     }
   }
+  /// What a kernel errs by where a plain framework is exact, as in rows of one key: it divides by its row sum, and its
+  /// weights are exponentials of scores that f32 holds (N1).
+  double arithmetic() const { return (kDivision + kScore * score) * largest; }
   double bound(double factor) const { return factor * plainError + 2 * rounding; }
-  /// The same for a group of rows. Where a plain framework is exact, as in rows of one key, a kernel still divides by
-  /// its row sum.
-  double groupBound(double factor) const { return bound(factor) + kDivision * largest; }
   bool noisy(double factor) const {
     return count >= kSmallGroup && std::sqrt(squares) > factor * std::sqrt(plainSquares) + std::sqrt(roundingSquares) +
-                                                            kDivision * largest * std::sqrt(double(count));
+                                                            arithmetic() * std::sqrt(double(count));
   }
 };
 
@@ -119,13 +122,17 @@ Comparison compare(const View &out, const LseView *lse, const Answer &exact, con
     if (!std::isfinite(ref))
       return;
     whole.add(plain.outAt(b, i, h, c), ref, out.type);
-    groups[groupOf(i)].add(plain.outAt(b, i, h, c), ref, out.type);
+    Term &group = groups[groupOf(i)];
+    group.add(plain.outAt(b, i, h, c), ref, out.type);
+    if (const double lse = exact.lseAt(b, h, i); std::isfinite(lse)) // the largest score and ln(keys) above it at most
+      group.score = std::max(group.score, std::fabs(lse) + std::log(2) * groupOf(i));
   });
   verdict.plainError = whole.plainError;
   verdict.bound = whole.bound(factor);
   double bounds[kGroups];
   for (int g = 0; g < kGroups; ++g)
-    bounds[g] = groups[g].count < kSmallGroup ? verdict.bound : groups[g].groupBound(factor);
+    bounds[g] = (groups[g].count < kSmallGroup ? whole : groups[g]).bound(factor) + groups[g].arithmetic();
+  verdict.bound = std::max(verdict.bound, *std::ranges::max_element(bounds));
 
   double worst = 0; // how far beyond its bound
   forEachElement(sizes, [&](int64_t b, int64_t i, int64_t h, int64_t c) {
@@ -148,7 +155,7 @@ Comparison compare(const View &out, const LseView *lse, const Answer &exact, con
     if (excess > worst) {
       worst = excess;
       verdict.complaint =
-          fmt::format("O of batch {}, row {}, head {}, component {} is {:.6g}; the answer is {:.6g} (bound "
+          fmt::format("O of batch {}, row {}, head {}, component {} is {:.9g}; the answer is {:.9g} (bound "
                       "{:.2g} among rows of {} keys or so)",
                       b, i, h, c, got, ref, bound, groupOf(i) == 0 ? 0 : uint64_t(1) << (groupOf(i) - 1));
     }

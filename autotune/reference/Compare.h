@@ -21,7 +21,7 @@ struct LseView {
 struct Comparison {
   bool ok = false;
   double error = 0;        ///< max |out - ref32| over elements where both are finite
-  double bound = 0;        ///< what N14 allows for it
+  double bound = 0;        ///< what N14 allows for it, where it allows most
   double plainError = 0;   ///< max |pt - ref32|: the error of the plain framework
   double lseError = 0;     ///< max |lse - ref|; 0 where no LSE was given
   double lseBound = 0;     ///< the base bound; each row adds four units in the last place of its own f32 LSE
@@ -35,12 +35,13 @@ struct Comparison {
 /// Judges `out` (batch, query length, query heads, value dim) and, if not null, `lse`.
 /// Error bound: 2 max|pt - ref| + 2 max|(ref + 0.3 - 0.3) - ref|, the last term in out's type; with softcap three times
 /// the first term. It is applied to the whole tensor and again to the rows grouped by how many keys they see (within a
-/// factor of two), since rows of a few keys have errors large enough to hide a wrong key among hundreds; there four f32
-/// roundings of the largest value are added, for rows that a plain framework gets exactly. In each group the root mean
-/// square error must also stay within twice that of the plain framework plus one rounding, so that a fault in every
-/// element cannot stay below the maximum. NaN against a number is a failure; a NaN or Inf of the answer is met by the
-/// same one, or by that of the plain framework. LSE bound: 1e-3 for 16-bit inputs; for tf32 1e-3 + 2 max|pt - ref|; for
-/// precise f32 1e-5 + 2 max|pt - ref|.
+/// factor of two), since rows of a few keys have errors large enough to hide a wrong key among hundreds. There f32
+/// arithmetic is added, for rows that a plain framework gets exactly: four roundings of the largest value, and what two
+/// roundings of the largest score make of a weight. In each group the root mean square error must also stay within
+/// twice that of the plain framework plus one rounding and that arithmetic, so that a fault in every element cannot
+/// stay below the maximum. NaN against a number is a failure; a NaN or Inf of the answer is met by the same one, or by
+/// that of the plain framework. LSE bound: 1e-3 for 16-bit inputs; for tf32 1e-3 + 2 max|pt - ref|; for precise f32
+/// 1e-5 + 2 max|pt - ref|.
 Comparison compare(const View &out, const LseView *lse, const Answer &exact, const Answer &plain,
                    const Problem &problem, DType inType, Precision precision);
 

@@ -115,4 +115,30 @@ TEST_F(Compare, N5_AFiniteStandInForMinusInfinityFails) {
   EXPECT_EQ(judge().lseBeyond, 1);
 }
 
+TEST(CompareOneKey, N14_ARowErrsByTheRoundingOfItsScoreAndNoMore) {
+  // A plain framework gives v itself here; exp2(s*c - m*c) with an unrounded product does not quite.
+  constexpr int64_t rows = 16, dim = 64;
+  const std::array<int64_t, 4> queries{1, rows, 1, dim}, one{1, 1, 1, dim};
+  const Problem problem{Mask::full(), 1.0, {}};
+  for (const double score : {1.0, 150.0}) {
+    std::vector<float> q(rows * dim), k(dim), v(dim, 3.0f);
+    k[0] = 1;
+    for (int64_t row = 0; row < rows; ++row)
+      q[row * dim] = float(row % 2 ? -score : score);
+    const View qv = View::dense(q.data(), DType::F32, queries), kv = View::dense(k.data(), DType::F32, one),
+               vv = View::dense(v.data(), DType::F32, one);
+    const Answer exact = *attention(qv, kv, vv, problem);
+    const Answer plain = *plainAttention(qv, kv, vv, problem, DType::F32, Precision::Tf32);
+    const auto judge = [&](double relative) {
+      const std::vector<float> out(rows * dim, float(3 * (1 + relative)));
+      return compare(View::dense(out.data(), DType::F32, queries), nullptr, exact, plain, problem, DType::BF16,
+                     Precision::Tf32);
+    };
+    const Comparison right = judge(score * 0x1p-24);
+    EXPECT_TRUE(right.ok) << score << ": " << right.complaint;
+    EXPECT_GE(right.bound, right.error) << "what is shown agrees with the verdict";
+    EXPECT_FALSE(judge((8 + 4 * score) * 0x1p-24).ok) << score;
+  }
+}
+
 } // namespace
