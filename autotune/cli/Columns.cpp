@@ -2,12 +2,19 @@
 #include "autotune/cli/Columns.h"
 
 #include "autotune/cli/Print.h"
+#include "autotune/report/Visible.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace tessera::cli {
+
+void Columns::row(std::vector<std::string> cells) {
+  for (std::string &cell : cells)
+    cell = tune::report::visibleLine(cell);
+  rows.push_back(std::move(cells));
+}
 
 void Columns::print() const {
   if (rows.empty())

@@ -15,8 +15,8 @@ public:
   };
   explicit Columns(std::vector<Column> columns) : columns(std::move(columns)) {}
 
-  /// One cell a column.
-  void row(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
+  /// One cell a column; a row is one line whatever its cells hold.
+  void row(std::vector<std::string> cells);
   /// Titles and rows; nothing where there is no row.
   void print() const;
 

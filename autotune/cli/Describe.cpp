@@ -2,6 +2,7 @@
 #include "autotune/cli/Describe.h"
 
 #include "autotune/cli/Print.h"
+#include "autotune/report/Visible.h"
 #include "autotune/space/Words.h"
 
 #include <fmt/format.h>
@@ -70,7 +71,9 @@ void addKernel(Json &report, const KernelInfo &info) {
   report["load_ms"] = number(info.loadMs);
 }
 
-void printJson(const Json &report) { show("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace)); }
+void printJson(const Json &report) {
+  showText(tune::report::visibleJson(report.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n");
+}
 
 Json number(double value) {
   if (std::isfinite(value))
@@ -78,12 +81,24 @@ Json number(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
+void Table::row(std::string_view name, std::string_view value) {
+  rows.emplace_back(tune::report::visibleLine(name), value);
+}
+
 void Table::print() const {
   size_t width = 0;
   for (const auto &row : rows)
     width = std::max(width, row.first.size());
-  for (const auto &[name, value] : rows)
-    show("{:<{}}  {}\n", name, width, value);
+  for (const auto &[name, value] : rows) {
+    std::string_view rest = value, first = name;
+    do { // further lines of a value stand below its first
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      show("{:<{}}  {}\n", first, width, rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+      first = {};
+    } while (!rest.empty());
+  }
 }
 
 } // namespace tessera::cli

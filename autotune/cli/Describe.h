@@ -27,16 +27,16 @@ void addKernel(Json &report, const KernelInfo &info);
 
 template <typename T> Json orNull(const std::optional<T> &value) { return value ? Json(*value) : Json(nullptr); }
 
-/// On stdout, indented; bytes that are no UTF-8 are replaced.
+/// On stdout, indented; bytes that are no UTF-8 are replaced, and characters that a terminal would obey are escaped.
 void printJson(const Json &report);
 
 /// A number as JSON has it: NaN and Inf, which JSON has not, as text.
 Json number(double value);
 
-/// Rows of "name  value" on stdout, aligned.
+/// Rows of "name  value" on stdout, aligned; further lines of a value stand below its first.
 class Table {
 public:
-  void row(std::string name, std::string value) { rows.emplace_back(std::move(name), std::move(value)); }
+  void row(std::string_view name, std::string_view value);
   void print() const;
 
 private:

@@ -64,16 +64,6 @@ void explainTable(const ResolvedProblem &problem, const Explanation &why, const 
   table.print();
 }
 
-/// What was tuned for GPUs of this target, by the records of the bundles and the cache's tuning log.
-std::vector<TunedSchedule> tunedFor(BundleList bundles, const EngineOptions &sources, const ResolvedProblem &problem,
-                                    const DeviceFacts &facts) {
-  std::shared_ptr<const TuningLog> log;
-  if (sources.policy != Policy::BundleOnly)
-    log = DiskCache::open(sources.cache)->tuningLog();
-  return tunedSchedules(bundles, log ? std::span(log->of(problem.spec)) : std::span<const TuningRecord>(), problem.spec,
-                        problem.problem(), facts);
-}
-
 /// Whatever the policy: what the bundles hold for such a device, else what was tuned for it, else the default of its
 /// target.
 Result<Explanation> explainTarget(BundleList bundles, const EngineOptions &sources, const ResolvedProblem &problem,
@@ -81,9 +71,14 @@ Result<Explanation> explainTarget(BundleList bundles, const EngineOptions &sourc
                                   const std::optional<Schedule> &given) {
   if (given)
     return explain(problem.spec, target, *given);
-  const std::vector<TunedSchedule> tuned = tunedFor(bundles, sources, problem, facts);
-  const BundleChoice choice = chooseFromBundles(bundles, problem.spec, facts, nullptr, tuned);
+  std::shared_ptr<const TuningLog> tuning;
+  if (sources.policy != Policy::BundleOnly)
+    tuning = DiskCache::open(sources.cache)->tuningLog();
+  const std::span<const TuningRecord> log = tuning ? tuning->of(problem.spec) : std::span<const TuningRecord>();
+  const BundleChoice choice = chooseFromBundles(bundles, problem.spec, problem.problem(), facts, nullptr, log);
   if (!choice.chosen) {
+    const std::vector<TunedSchedule> tuned =
+        tunedSchedules(bundles, log, problem.spec, problem.problem(), facts, target);
     if (tuned.empty())
       return explain(problem.spec, target);
     Explanation why = explain(problem.spec, target, tuned.front().schedule);

@@ -1,14 +1,36 @@
 // The two streams, by fwrite: fmt::print throws where a stream takes no more.
 #include "autotune/cli/Print.h"
 
+#include "autotune/report/Visible.h"
+
 #include <cstdio>
 #include <fcntl.h>
 #include <unistd.h>
 
 namespace tessera::cli {
 
-void sayText(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
-void showText(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+namespace {
+
+/// Further lines stand below the first.
+std::string indented(std::string_view text) {
+  std::string result;
+  for (const char character : text) {
+    if (result.ends_with('\n') && character != ' ' && character != '\n')
+      result += "        ";
+    result += character;
+  }
+  return result;
+}
+
+} // namespace
+
+void sayText(std::string_view text) { sayRaw(indented(tune::report::visible(text))); }
+void sayRaw(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void showText(std::string_view text) {
+  const std::string safe = tune::report::visible(text);
+  std::fwrite(safe.data(), 1, safe.size(), stdout);
+}
 
 bool stdoutComplete() {
   const bool complete = std::fflush(stdout) == 0 && !std::ferror(stdout);

@@ -10,13 +10,19 @@
 
 namespace tessera::cli {
 
-/// A message on stderr. Where stderr takes none it is lost: nobody listens, and the exit code still tells.
+/// A message on stderr: what it quotes of files, logs and drivers is made safe for a terminal, and its further lines
+/// stand below its first, so that no text of others looks like a message of its own. Where stderr takes none it is
+/// lost: nobody listens, and the exit code still tells.
 void sayText(std::string_view text);
 template <typename... T> void say(fmt::format_string<T...> format, T &&...values) {
   sayText(fmt::format(format, std::forward<T>(values)...));
 }
 
-/// A part of the result on stdout. What stdout does not take is found out by stdoutComplete().
+/// On stderr as it is: for control sequences of our own.
+void sayRaw(std::string_view text);
+
+/// A part of the result for people, on stdout, made safe for a terminal. What stdout does not take is found out by
+/// stdoutComplete().
 void showText(std::string_view text);
 template <typename... T> void show(fmt::format_string<T...> format, T &&...values) {
   showText(fmt::format(format, std::forward<T>(values)...));

@@ -81,17 +81,6 @@ int usage(const std::string &text) {
   return Usage;
 }
 
-/// Further lines of a message or a hint stand below its first.
-std::string indented(const std::string &text) {
-  std::string result;
-  for (const char character : text) {
-    if (result.ends_with('\n') && character != ' ')
-      result += "        ";
-    result += character;
-  }
-  return result;
-}
-
 /// A word for a shell.
 std::string quoted(const std::string &word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%";
@@ -114,7 +103,7 @@ int runChosen(const CLI::App &program, const CommonFlags &common,
   std::fflush(stdout); // before the message, where both go to one place
   if (code)
     return *code;
-  say("tessera: {}\n", indented(code.status().text()));
+  say("tessera: {}\n", code.status().text());
   return exitCodeOf(code.status().code());
 }
 

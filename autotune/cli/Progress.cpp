@@ -2,6 +2,7 @@
 #include "autotune/cli/Progress.h"
 
 #include "autotune/cli/Print.h"
+#include "autotune/report/Visible.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,8 @@
 
 namespace tessera::cli {
 
-constexpr std::chrono::seconds kLong(3); ///< a step that takes less is not worth a line in a log
+constexpr std::chrono::seconds kLong(3);  ///< a step that takes less is not worth a line in a log
+constexpr std::chrono::seconds kRenew(1); ///< a line on a terminal, while its step lasts
 
 Progress::Progress(bool quiet) : quiet(quiet), terminal(::isatty(STDERR_FILENO) == 1) {}
 
@@ -27,18 +29,18 @@ Progress::~Progress() {
 }
 
 void Progress::step(std::string what) {
+  step([what = std::move(what)] { return what; });
+}
+
+void Progress::step(Text what) {
   if (quiet)
     return;
-  if (terminal) {
-    say("\r\x1b[K{} ...", what);
-    std::fflush(stderr);
-    current = std::move(what);
-    return;
-  }
   {
     const std::lock_guard lock(mutex);
     current = std::move(what);
     ++generation;
+    if (terminal)
+      draw();
     if (!printer.joinable())
       printer = std::thread([this] { run(); });
   }
@@ -46,16 +48,21 @@ void Progress::step(std::string what) {
 }
 
 void Progress::done() {
-  if (terminal && !current.empty()) {
-    say("\r\x1b[K");
-    std::fflush(stderr);
-  }
   {
     const std::lock_guard lock(mutex);
-    current.clear();
+    if (terminal && current) {
+      sayRaw("\r\x1b[K");
+      std::fflush(stderr);
+    }
+    current = nullptr;
     ++generation;
   }
   changed.notify_all();
+}
+
+void Progress::draw() const {
+  sayRaw(fmt::format("\r\x1b[K{} ...", tune::report::visibleLine(current())));
+  std::fflush(stderr);
 }
 
 void Progress::run() {
@@ -63,10 +70,13 @@ void Progress::run() {
   while (!stopping) {
     const unsigned seen = generation;
     const auto moved = [&] { return stopping || generation != seen; };
-    if (current.empty()) {
+    if (!current) {
       changed.wait(lock, moved);
+    } else if (terminal) {
+      if (!changed.wait_for(lock, kRenew, moved))
+        draw();
     } else if (!changed.wait_for(lock, kLong, moved)) {
-      say("{} ...\n", current);
+      say("{} ...\n", current());
       changed.wait(lock, moved);
     }
   }

@@ -16,7 +16,7 @@ Result<CacheMode> parseMode(const std::string &text) {
   if (const std::optional<CacheMode> mode = parseCacheMode(text))
     return *mode;
   return Status(Code::InvalidArgument,
-                fmt::format("'{}' is not a mode of the cache; give rw, ro (write nothing), refresh (read nothing, "
+                fmt::format("'{}' is not a mode of the cache; give rw, ro (write nothing), refresh (read no kernel, "
                             "compile anew and store) or off",
                             text));
 }

@@ -21,13 +21,6 @@ TaskKey taskKey(const Trial &trial) {
   return {trial.task.spec.text(), p.seqlenQ, p.seqlenKv, p.batch, p.heads, p.kvHeads, trial.device, trial.target};
 }
 
-auto tools(const Trial &trial) { return std::tie(trial.build, trial.assembler, trial.driverVersion); }
-
-bool isTimed(const Trial &trial) {
-  return trial.status == TrialStatus::Measured && !(trial.verification && !trial.verification->right) &&
-         plausible(trial);
-}
-
 bool isRefused(const Trial &trial) {
   switch (trial.status) {
   case TrialStatus::Measured:
@@ -61,41 +54,48 @@ const Trial *middle(std::vector<const Trial *> trials) {
 /// The trials of one task, device and target.
 using Group = std::vector<const Trial *>;
 
-/// Leaves the timed trials that may be compared: of the tools of the newest one.
-Group comparable(Group group) {
-  std::erase_if(group, [](const Trial *trial) { return !isTimed(*trial); });
-  if (group.empty())
-    return group;
-  const Trial *newest = *std::ranges::max_element(group, {}, [](const Trial *trial) {
-    return std::tuple(trial->time ? trial->time : INT64_MAX, tools(*trial)); // what is not logged yet was made just now
-  });
-  std::erase_if(group, [&](const Trial *trial) { return tools(*trial) != tools(*newest); });
-  return group;
+bool isBroken(const Trial &trial) {
+  return trial.status == TrialStatus::Wrong || trial.status == TrialStatus::Faulted ||
+         (trial.verification && !trial.verification->right);
 }
 
-std::optional<Choice> choiceOf(const Group &group, double margin) {
-  const Group timed = comparable(group);
+/// Whether the trial says how its schedule compares with others: by a time, or by why it cannot be chosen at all.
+bool isCompared(const Trial &trial) {
+  return trial.measurement || isRefused(trial) || trial.status == TrialStatus::Duplicate;
+}
+
+std::optional<Choice> choiceOf(const Group &group, double margin, int64_t now) {
+  Comparable sorted = comparable(group, now);
   const Result<Target> target = Target::parse(group.front()->target);
-  if (timed.empty() || !target)
+  if (sorted.timed == 0 || !target)
     return std::nullopt;
 
+  Choice choice;
   std::set<std::string> broken, refused;
-  for (const Trial *trial : group) {
-    if (tools(*trial) != tools(*timed.front()))
-      continue;
-    if (isRefused(*trial))
-      refused.insert(trial->schedule.text());
-    if (trial->status == TrialStatus::Wrong || trial->status == TrialStatus::Faulted ||
-        (trial->verification && !trial->verification->right))
-      broken.insert(trial->schedule.text());
-  }
   std::map<std::string, Group> bySchedule;
-  for (const Trial *trial : timed)
-    bySchedule[trial->schedule.text()].push_back(trial);
+  std::map<std::string, Schedule> compared;
+  for (const Trial *trial : sorted.counting) {
+    const std::string schedule = trial->schedule.text();
+    if (isTimed(*trial))
+      bySchedule[schedule].push_back(trial);
+    if (isRefused(*trial))
+      refused.insert(schedule);
+    if (isCompared(*trial))
+      compared.emplace(schedule, trial->schedule);
+    if (isBroken(*trial))
+      broken.insert(schedule);
+  }
+  const auto age = [&](const Trial *trial) { return recency(trial->time, now); };
+  const int64_t newest = age(*std::ranges::max_element(sorted.counting, {}, age));
+  for (const Trial *trial : sorted.others) // what broke since then is not known to be mended
+    if (isBroken(*trial) && age(trial) > newest)
+      broken.insert(trial->schedule.text());
+  for (const auto &[text, schedule] : compared)
+    choice.compared.push_back(schedule);
+  choice.leftOut = std::move(sorted.leftOut);
 
   const Task &task = group.front()->task;
   const Schedule standard = defaultSchedule(task.spec, *target);
-  Choice choice;
   Group able;
   for (const auto &[schedule, trials] : bySchedule) {
     refused.erase(schedule);
@@ -135,20 +135,21 @@ std::vector<Trial> mergeTrials(std::span<const std::vector<Trial>> logs) {
 
 bool standsFor(const Trial &logged, const Trial &wanted) {
   return logged.task == wanted.task && logged.schedule == wanted.schedule && logged.device == wanted.device &&
-         logged.target == wanted.target && tools(logged) == tools(wanted);
+         logged.target == wanted.target && Tools::of(logged) == Tools::of(wanted) &&
+         (logged.cubinDigest.empty() || wanted.cubinDigest.empty() || logged.cubinDigest == wanted.cubinDigest);
 }
 
 double Choice::gain() const {
   return byDefault ? byDefault->measurement->milliseconds / winner.measurement->milliseconds : 1;
 }
 
-std::vector<Choice> choose(std::span<const Trial> trials, double margin) {
+std::vector<Choice> choose(std::span<const Trial> trials, double margin, int64_t now) {
   std::map<TaskKey, Group> groups;
   for (const Trial &trial : trials)
     groups[taskKey(trial)].push_back(&trial);
   std::vector<Choice> choices;
   for (const auto &[key, group] : groups)
-    if (std::optional<Choice> choice = choiceOf(group, margin))
+    if (std::optional<Choice> choice = choiceOf(group, margin, now))
       choices.push_back(*std::move(choice));
   return choices;
 }

@@ -1,6 +1,7 @@
 // What no tuner can have found out, whoever says that it did.
 #include "autotune/log/Trial.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 namespace tessera::tune {
@@ -25,9 +26,21 @@ Status plausible(const Measurement &m, const std::string &device) {
   return {};
 }
 
+/// None (0), what cannot run (infinite, or not a number), or a time.
+Status plausible(const Prediction &prediction) {
+  const double ms = prediction.milliseconds;
+  if (std::isfinite(ms) && ms != 0 && !(ms >= kLeastMs && ms <= kMostMs))
+    return refuse(fmt::format("a predicted time of {} ms; times are {} to {} ms", ms, kLeastMs, kMostMs));
+  return {};
+}
+
 } // namespace
 
 Status plausible(const Trial &trial) {
+  for (const std::optional<Prediction> *prediction : {&trial.before, &trial.after})
+    if (*prediction)
+      if (Status status = plausible(**prediction); !status)
+        return status;
   if (trial.measurement)
     if (Status status = plausible(*trial.measurement, trial.device); !status)
       return status;

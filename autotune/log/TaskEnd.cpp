@@ -1,6 +1,7 @@
 // Ends of searches to JSON and back, and how much of a search they say is done.
 #include "autotune/log/TaskEnd.h"
 
+#include "autotune/log/Comparable.h"
 #include "autotune/log/TaskFields.h"
 
 #include <map>
@@ -20,7 +21,9 @@ template <typename Line> auto searchOf(const Line &line) {
 template <typename Line>
 std::map<unsigned, const TaskEnd *> newestSearch(std::span<const TaskEnd> ends, const Line &like) {
   // Of ends within one second the later line is the newer one.
-  const auto newer = [](const TaskEnd &end, const TaskEnd *than) { return !than || end.time >= than->time; };
+  const auto newer = [now = secondsNow()](const TaskEnd &end, const TaskEnd *than) {
+    return !than || recency(end.time, now) >= recency(than->time, now);
+  };
   const TaskEnd *newest = nullptr;
   std::map<unsigned, std::map<unsigned, const TaskEnd *>> byParts;
   for (const TaskEnd &end : ends) {

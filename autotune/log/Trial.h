@@ -61,7 +61,7 @@ Result<Trial> trialFromJson(const nlohmann::ordered_json &json);
 
 /// File with the reason where it is nothing that a tuner can have found out: a modelled time of a GPU or a measured one
 /// of a simulator, a time that is none (less than a nanosecond, more than days, not between its quartiles, of no
-/// launches), or one of a schedule that is not legal.
+/// launches; a predicted one likewise), or one of a schedule that is not legal.
 Status plausible(const Trial &trial);
 
 /// {"batch", "heads", "kv_heads", "seqlen_q", "seqlen_kv"}: a trial's "shape".

@@ -33,6 +33,7 @@ TrialLines readTrials(std::string_view text) {
       return trial.status();
     if (Status status = plausible(*trial); !status)
       return status;
+    trial->time = std::max<int64_t>(trial->time, 1); // what is in a log was logged, even if it does not say when
     lines.trials.push_back(*std::move(trial));
     return {};
   });

@@ -24,6 +24,8 @@ int endsOpen(int file) {
   struct stat status{};
   if (::fstat(file, &status) < 0)
     return -errno;
+  if (status.st_nlink == 0) // removed since it was opened: what is written now goes nowhere
+    return -ENOENT;
   if (status.st_size == 0)
     return 0;
   char last = '\n';
@@ -78,7 +80,7 @@ Status TrialLog::append(nlohmann::ordered_json json) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const int open = endsOpen(state_->file);
     if (open < 0)
-      return failed(state_->path, "read", -open);
+      return failed(state_->path, open == -ENOENT ? "found any more" : "read", -open);
     const std::string bytes = open ? "\n" + line : line;
     ssize_t wrote = -1;
     do

@@ -1,6 +1,7 @@
 // TrialLog: trials as JSON Lines in a file that only grows, and the choice that they amount to.
 #pragma once
 
+#include "autotune/log/Comparable.h"
 #include "autotune/log/TaskEnd.h"
 #include "autotune/log/Trial.h"
 
@@ -48,7 +49,7 @@ private:
 std::vector<Trial> mergeTrials(std::span<const std::vector<Trial>> logs);
 
 /// A trial of the same task, schedule, device, target, build, assembler and driver stands for one that would be made
-/// now (B4_74).
+/// now (B4_74), unless both know their machine code and it is another.
 bool standsFor(const Trial &logged, const Trial &wanted);
 
 /// What a set of trials of one task and device amounts to.
@@ -58,20 +59,26 @@ struct Choice {
   size_t measured = 0;            ///< schedules that were timed
   size_t refused = 0;             ///< schedules that were not, for a reason: spills, failed, ..., wrong
   bool tied = false;              ///< others were within the margin; the fixed order decided
-  double gain() const;            ///< default's time over the winner's; 1 where there is no default
+  /// The schedules that the winner was compared with, itself included: those with a time, or with a reason for which
+  /// they cannot be chosen. By text.
+  std::vector<Schedule> compared;
+  std::vector<LeftOut>
+      leftOut;         ///< trials of other tools; what they found best may be better, or may not be so any more
+  double gain() const; ///< default's time over the winner's; 1 where there is no default
 };
 
 /// One choice for every task and device of which anything may win, by task, then device. Deterministic: neither the
 /// order of the trials nor their repetition matters.
 ///
 /// Build, assembler and driver make the kernel, so times of different ones are not compared: of a task and device, the
-/// trials of those that the newest timed trial was made with count, and no others. Of several trials of one schedule
-/// the one with the most repeats counts, of equal ones the middle one; throttled ones only where there is no other.
+/// trials of those that the newest timed trial was made with count, and no others (comparable()); the choice says what
+/// is left out. Of several trials of one schedule the one with the most repeats counts, of equal ones the middle one;
+/// throttled ones only where there is no other.
 ///
 /// The least time wins; of those within `margin` of it (relative), the first by preference() (B4_77). Never a trial
 /// that is not plausible(): one with a modelled time of a GPU or whose schedule is not legal (any more) (B4_74). Never
-/// a schedule that was not found right, that gave a wrong answer or faulted in any trial, or whose measurement was
-/// stopped early.
-std::vector<Choice> choose(std::span<const Trial> trials, double margin = 0.01);
+/// a schedule that was not found right, that gave a wrong answer or faulted in any trial (of other tools: in any that
+/// is newer than all that count), or whose measurement was stopped early.
+std::vector<Choice> choose(std::span<const Trial> trials, double margin = 0.01, int64_t now = secondsNow());
 
 } // namespace tessera::tune

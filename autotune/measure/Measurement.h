@@ -14,7 +14,7 @@ struct Measurement {
   bool stoppedEarly = false;    ///< clearly slower than the best so far
   bool throttled = false;       ///< the clock fell during it
   double clockMHz = 0;          ///< SM clock during it; 0: not known
-  std::string method;           ///< "graph replay, cold L2", "events, cold L2", "modelled"
+  std::string method{};         ///< "graph replay, cold L2", "events, cold L2", "modelled"
 
   double spread() const { return milliseconds > 0 ? (highMs - lowMs) / milliseconds : 0; }
 };

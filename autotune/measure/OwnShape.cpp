@@ -6,12 +6,14 @@
 #include "autotune/measure/Verdict.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace tessera::tune {
 namespace {
 
-constexpr int64_t kSampledHeads = 8, kSampledRows = 16; ///< without NVRTC
+constexpr int64_t kSampledHeads = 8, kSampledRows = 16; ///< without the naive kernel
 
 struct OwnShape {
   const AttentionSpec &spec;
@@ -93,7 +95,7 @@ struct OwnShape {
 } // namespace
 
 Result<Verification> verifyOwnShape(const Kernel &kernel, const Device &device, const Task &task,
-                                    const Result<NaiveAttention> &naive, double mostFlops) {
+                                    const Result<NaiveAttention> &naive, double mostFlops, double mostSeconds) {
   const AttentionSpec &spec = kernel.image().spec;
   const Problem &problem = task.problem;
   Verification verdict;
@@ -120,22 +122,30 @@ Result<Verification> verifyOwnShape(const Kernel &kernel, const Device &device, 
     }
 
   const OwnShape shape{spec, problem, values, *tensors, launch->outputs};
-  const int64_t all = shape.heads(),
-                affordable = int64_t(std::min(1e9, mostFlops / NaiveAttention::flopsPerHead(spec, problem))),
-                heads = std::clamp<int64_t>(naive ? affordable : kSampledHeads, 1, all);
+  const double affordable = std::floor(mostFlops / NaiveAttention::flopsPerHead(spec, problem));
+  const std::string why = !naive           ? naive.status().message()
+                          : affordable < 1 ? "one head is too much for the naive kernel"
+                                           : "";
+  const int64_t all = shape.heads();
+  int64_t heads = int64_t(std::clamp(why.empty() ? affordable : double(kSampledHeads), 1.0, double(all)));
   const std::string sizes = verdict.against.substr(verdict.against.find("at "));
-  verdict.against =
-      naive ? fmt::format("naive kernel {}{}", sizes, heads < all ? fmt::format(", {} of {} heads", heads, all) : "")
-            : fmt::format("f64 {}, {} rows in each of {} of {} heads ({})", sizes, shape.sampledRows(), heads, all,
-                          naive.status().message());
+  const auto start = std::chrono::steady_clock::now();
   for (int64_t n = 0; n < heads && verdict.right; ++n) {
     const int64_t index = n * all / heads, batch = index / problem.heads, head = index % problem.heads;
     const Result<reference::Comparison> comparison =
-        naive ? shape.whole(*naive, batch, head) : shape.sampled(batch, head);
+        why.empty() ? shape.whole(*naive, batch, head) : shape.sampled(batch, head);
     if (!comparison)
       return comparison.status();
     enter(verdict, *comparison, fmt::format("{}, head {} of batch element {}", sizes, head, batch));
+    if (n == 0) { // and spread the rest over as many as there is time for
+      const std::chrono::duration<double> each = std::chrono::steady_clock::now() - start;
+      heads = std::clamp<int64_t>(int64_t(std::min(1e9, mostSeconds / each.count())), 1, heads);
+    }
   }
+  verdict.against =
+      why.empty()
+          ? fmt::format("naive kernel {}{}", sizes, heads < all ? fmt::format(", {} of {} heads", heads, all) : "")
+          : fmt::format("f64 {}, {} rows in each of {} of {} heads ({})", sizes, shape.sampledRows(), heads, all, why);
   return verdict;
 }
 

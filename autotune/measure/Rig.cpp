@@ -7,6 +7,7 @@
 #include "autotune/measure/Verify.h"
 #include "runtime/image/Digest.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 
@@ -66,6 +67,14 @@ private:
     const Result<Prediction> prediction = predictNow(image, task);
     if (!prediction)
       return prediction.status();
+    if (!std::isfinite(prediction->milliseconds)) {
+      const Footprint needs = footprintOf(image, task);
+      return Status(Code::Unsupported,
+                    fmt::format("no SM of {} holds a block of this kernel: {} threads with {} registers each, {} bytes "
+                                "of shared memory",
+                                gpu_.name, needs.threads, needs.registers, needs.sharedBytes),
+                    "choose a smaller tile");
+    }
     Measurement modelled;
     modelled.milliseconds = modelled.lowMs = modelled.highMs = prediction->milliseconds;
     modelled.modelled = true;
@@ -90,7 +99,11 @@ private:
     const Result<BlockWork> work = workOf(image, task);
     if (!work)
       return work.status();
-    return predict(gpu_, task, image.schedule, footprintOf(image, task), *work);
+    Prediction prediction = predict(gpu_, task, image.schedule, footprintOf(image, task), *work);
+    if (std::isnan(prediction.milliseconds))
+      return Status(Code::Internal, fmt::format("the model's time for {} is no number", image.schedule.text()),
+                    "report the task and this schedule");
+    return prediction;
   }
 
   Result<BlockWork> workOf(const KernelImage &image, const Task &task) {

@@ -162,7 +162,7 @@ Result<BlockWork> simulateWork(const KernelImage &image, const Task &task, const
   BlockWork work;
   work.basis = Basis::Simulated;
   if (determinant == 0) { // a window so narrow that every block visits as many tiles: nothing tells the terms apart
-    work.perTile = 1 / v2 * *many;
+    (v2 > 0 ? work.perTile : work.fixed) = 1 / (v2 > 0 ? v2 : b2) * *many;
     return work;
   }
   work.fixed = v2 / determinant * *few;

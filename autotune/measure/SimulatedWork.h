@@ -24,7 +24,8 @@ Result<Work> countLaunch(const Kernel &kernel, const Device &simulated, const Pr
 
 /// Solved from the two launches of the plan: the counts of B blocks that together visit V tiles are B fixed + V
 /// perTile. Unsupported where `simulated` is none. Data-dependent rescales apart, which are counted where they happen,
-/// the two terms reproduce any other launch of that geometry exactly; a window so wide that its left edge lies beyond
+/// the two terms reproduce any other launch of that geometry exactly, for which `fixed` may hold counts below zero (see
+/// BlockWork); a window so wide that its left edge lies beyond
 /// the launches is counted without the left edge.
 Result<BlockWork> simulateWork(const KernelImage &image, const Task &task, const Device &simulated);
 

@@ -13,6 +13,7 @@ namespace tessera::tune {
 namespace {
 
 constexpr int64_t kMostSteps = 600;     ///< KV tiles that the case with the far edge of a window may visit
+constexpr int64_t kKvHeads = 2;         ///< more than one, so that a wrong stride between them shows
 constexpr double kSteepGrowth = 9;      ///< above the usual threshold of the lazy rescale, 8
 constexpr double kOverflowGrowth = 150; ///< above what an anchored f32 sum can hold, 2^128
 
@@ -24,14 +25,13 @@ std::vector<SmallCase> smallCases(const Task &task, const Schedule &schedule, in
   const int64_t group = given.kvHeads ? std::max<int64_t>(1, given.heads / given.kvHeads) : 1;
   const int64_t rows = std::max<int64_t>(1, schedule.tileQ / (schedule.packHeads ? group : 1)); // positions of a tile
   const int64_t keys = schedule.tileKv;
-  const int64_t kvHeads = given.kvHeads > 1 ? 2 : 1;
   const int64_t pairs = schedule.packHeads ? 1 : group; // with tiles of their own, of a KV head and batch element
   const auto sizes = [&](int64_t batch, int64_t kv, int64_t queries, int64_t length) {
     return Problem{batch, kv * group, kv, queries, length};
   };
   std::vector<SmallCase> cases{
-      {sizes(1, kvHeads, rows + 5, 2 * keys + 13)},           // tails of both, more than one tile of both
-      {sizes(1, kvHeads, 1, 3 * keys + 1)},                   // one query
+      {sizes(1, kKvHeads, rows + 5, 2 * keys + 13)},          // tails of both, more than one tile of both
+      {sizes(1, kKvHeads, 1, 3 * keys + 1)},                  // one query
       {sizes(1, 1, rows, 2 * keys)},                          // whole tiles
       {sizes(1, 1, rows + keys + 3, std::max(keys / 2, 1L))}, // more queries than keys: rows that see nothing
       {sizes(1, 1, 3, 0)},                                    // no keys

@@ -50,8 +50,9 @@ Span spanOf(const Gpu &gpu, const Schedule &s, const Grid &grid, const Sm &sm, d
     const double rounds = blocks / std::max(group, resident);
     span.clocks = span.even + std::sqrt(rounds) * (grid.longest - grid.mean) * sm.stepClocks(perSm);
   } else {
-    span.clocks =
-        span.even + std::max(grid.lastLongest * sm.stepClocks(1) - grid.lastMean / 2 * sm.stepClocks(perSm), 0.0);
+    // When the last block starts, its neighbours have half of theirs to do on average; as they end it is left alone.
+    const double among = sm.stepClocks(perSm), thinning = (among + sm.stepClocks(1)) / 2;
+    span.clocks = span.even + std::max(grid.lastLongest * thinning - grid.lastMean / 2 * among, 0.0);
   }
   span.clocks = std::max(span.clocks, span.even);
   return span;
@@ -69,7 +70,7 @@ Prediction predict(const Gpu &gpu, const Task &task, const Schedule &schedule, c
   const double clocksPerMs = gpu.clockMHz * 1e3;
   const double resident = std::max(double(p.blocksPerSm), 1.0) * gpu.sms;
   const Grid grid = gridOf(task, schedule, resident);
-  const Sm sm(gpu, task, schedule, withSpills(work, footprint));
+  const Sm sm(gpu, task, schedule, withSpills(work, footprint).withoutNegatives(grid.mean));
   p.waves = grid.blocks() / resident;
   p.memoryBytes = memoryBytes(gpu, task, schedule, grid, resident);
 

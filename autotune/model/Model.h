@@ -17,7 +17,7 @@ struct Term {
 
 struct Prediction {
   double milliseconds = 0;
-  std::vector<Term> terms; ///< in a fixed order, all of them always
+  std::vector<Term> terms{}; ///< in a fixed order, all of them always
   std::string bound;       ///< the term that rules
   unsigned blocksPerSm = 0;
   double waves = 0;                  ///< blocks over resident blocks of the whole GPU
@@ -34,7 +34,8 @@ Prediction predict(const Gpu &gpu, const Task &task, const Schedule &schedule, c
 /// From estimates alone.
 Prediction predict(const Gpu &gpu, const Task &task, const Schedule &schedule);
 
-/// Indices of the space's schedules, best first; ties by preference().
+/// Indices of the space's schedules, best first; ties by preference(). Those that are expected to spill come after all
+/// others, since a search passes over what spills.
 std::vector<size_t> rank(const Gpu &gpu, const Task &task, std::span<const Schedule> schedules, const Target &target);
 
 } // namespace tessera::tune

@@ -3,14 +3,18 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace tessera::tune {
 
 std::vector<size_t> rank(const Gpu &gpu, const Task &task, std::span<const Schedule> schedules, const Target &target) {
-  std::vector<double> times;
+  std::vector<std::pair<bool, double>> times; // after whether it spills
   times.reserve(schedules.size());
-  for (const Schedule &schedule : schedules)
-    times.push_back(predict(gpu, task, schedule).milliseconds);
+  for (const Schedule &schedule : schedules) {
+    const Footprint footprint = estimateFootprint(task, schedule);
+    times.emplace_back(footprint.spillBytes > 0,
+                       predict(gpu, task, schedule, footprint, estimateWork(task, schedule)).milliseconds);
+  }
   std::vector<size_t> order(schedules.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {

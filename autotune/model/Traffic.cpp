@@ -1,6 +1,8 @@
 // Sums over query tiles and over visible scores, and the reuse of K and V in L2.
 #include "autotune/model/Traffic.h"
 
+#include "autotune/model/Lengths.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -24,6 +26,16 @@ double visibleScores(const Task &task) {
   return above - below;
 }
 
+/// Keys of one head that some row sees.
+double seenKeys(const Task &task) {
+  const Mask &mask = task.spec.mask;
+  const double n = double(task.problem.seqlenQ), keys = double(task.problem.seqlenKv);
+  const double off = mask.align == Align::BottomRight ? keys - n : 0;
+  const double begin = mask.left ? std::max(off - double(*mask.left), 0.0) : 0;
+  const double end = mask.right ? std::min(n + off + double(*mask.right), keys) : keys;
+  return std::max(end - begin, 0.0);
+}
+
 } // namespace
 
 double usefulFlops(const Task &task) {
@@ -36,26 +48,15 @@ Grid gridOf(const Task &task, const Schedule &schedule, double resident) {
   const int64_t tiles = queryTiles(task, schedule);
   grid.pairs = double(headPairs(task, schedule));
   grid.tiles = double(tiles);
-  // A stride through the tiles of a long sequence: lengths change smoothly.
-  const int64_t step = std::max<int64_t>(tiles / 128, 1);
-  // Of each head in the last group these many tiles are among the last blocks.
+  // Of each head in the last group these many tiles are among the last blocks: those that come last in their head.
   const double group = std::min(double(schedule.headGroup), grid.pairs);
-  const double lastTiles = group * grid.tiles > resident ? std::max(resident / group, 1.0) : grid.tiles;
-  double count = 0, sum = 0, lastCount = 0, lastSum = 0;
-  grid.shortest = tiles ? 1e300 : 0;
-  for (int64_t tile = step / 2; tile < tiles; tile += step) {
-    const double length = double(tileRange(task, schedule, tile).count);
-    const double fromEnd = double(schedule.order == TileOrder::LastFirst ? tile : tiles - 1 - tile);
-    ++count, sum += length;
-    grid.longest = std::max(grid.longest, length);
-    grid.shortest = std::min(grid.shortest, length);
-    if (fromEnd < lastTiles || lastCount == 0) {
-      ++lastCount, lastSum += length;
-      grid.lastLongest = std::max(grid.lastLongest, length);
-    }
-  }
-  grid.mean = count > 0 ? sum / count : 0;
-  grid.lastMean = lastCount > 0 ? lastSum / lastCount : 0;
+  const double lastTiles = group * grid.tiles > resident ? std::max(std::ceil(resident / group), 1.0) : grid.tiles;
+  const int64_t lasts = std::min(int64_t(lastTiles), tiles);
+  const Lengths all = lengthsOf(task, schedule, 0, tiles);
+  const Lengths last = schedule.order == TileOrder::LastFirst ? lengthsOf(task, schedule, 0, lasts)
+                                                              : lengthsOf(task, schedule, tiles - lasts, tiles);
+  grid.mean = all.mean(), grid.longest = all.longest, grid.shortest = all.shortest;
+  grid.lastMean = last.mean(), grid.lastLongest = last.longest;
   return grid;
 }
 
@@ -69,8 +70,8 @@ double memoryBytes(const Gpu &gpu, const Task &task, const Schedule &schedule, c
   double once = rows * (spec.headDim * element + spec.valueDim * double(byteSize(spec.outputType())));
   if (contains(spec.outputs, Output::LSE))
     once += rows * 4;
-  const double readOnce =
-      kvHeads * std::min(keyBytes, grid.longest * schedule.tileKv * (spec.headDim + spec.valueDim) * element);
+  const double read = std::max(grid.longest * schedule.tileKv, seenKeys(task)); // of one KV head, by all tiles together
+  const double readOnce = kvHeads * std::min(keyBytes, read * (spec.headDim + spec.valueDim) * element);
   if (grid.blocks() == 0 || kvHeads == 0)
     return once;
 

@@ -1,11 +1,13 @@
 // Arithmetic of counts, and the names of their origins.
 #include "autotune/model/Work.h"
 
+#include <algorithm>
+
 namespace tessera::tune {
 namespace {
 
 /// Calls f(a.field, b.field) for every count.
-template <typename F> void forEachField(Work &a, const Work &b, F f) {
+template <typename Other, typename F> void forEachPair(Work &a, Other &b, F f) {
   for (double Work::*field :
        {&Work::mmaFlops, &Work::instructions, &Work::fma, &Work::alu, &Work::mufu, &Work::shuffle,
         &Work::sharedWavefronts, &Work::fillBytes, &Work::storeBytes, &Work::localBytes, &Work::barriers})
@@ -29,14 +31,29 @@ std::string_view name(Basis basis) {
 }
 
 Work &Work::operator+=(const Work &other) {
-  forEachField(*this, other, [](double &a, double b) { a += b; });
+  forEachPair(*this, other, [](double &a, double b) { a += b; });
   return *this;
 }
 
 Work operator*(double factor, const Work &work) {
   Work product = work;
-  forEachField(product, work, [&](double &a, double) { a *= factor; });
+  forEachPair(product, work, [&](double &a, double) { a *= factor; });
   return product;
+}
+
+BlockWork BlockWork::withoutNegatives(double tiles) const {
+  BlockWork result = *this;
+  forEachPair(result.fixed, result.perTile, [&](double &once, double &each) {
+    if (once < 0) {
+      each = tiles > 0 ? each + once / tiles : each;
+      once = 0;
+    }
+    if (each < 0) {
+      once = std::max(once + each * tiles, 0.0);
+      each = 0;
+    }
+  });
+  return result;
 }
 
 int64_t visitedTiles(const Task &task, const Schedule &schedule, int64_t tile) {

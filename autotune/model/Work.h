@@ -36,10 +36,15 @@ struct Work {
   friend Work operator*(double factor, const Work &work);
 };
 
-/// A block that visits n KV tiles does fixed + n * perTile; what edge tiles cost more is in `fixed`.
+/// A block that visits n KV tiles does fixed + n * perTile. What edge tiles cost more is in `fixed`; where they do
+/// less, a ragged last tile that copies few keys, a count in it may be below zero, though never the sum.
 struct BlockWork {
   Work fixed, perTile;
   Basis basis = Basis::Estimated;
+
+  /// As much for a block of `tiles` KV tiles, which may be a mean, and no count below zero: a negative one is spread
+  /// over the other term.
+  BlockWork withoutNegatives(double tiles) const;
 };
 
 /// What a block occupies.

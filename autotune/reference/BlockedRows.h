@@ -3,6 +3,7 @@
 #pragma once
 
 #include "autotune/reference/Attention.h"
+#include "autotune/reference/Processors.h"
 
 #include <algorithm>
 #include <atomic>
@@ -108,7 +109,7 @@ public:
         runBlock(arithmetic, block, scratch);
     };
     if (threads == 0)
-      threads = std::max(1u, std::thread::hardware_concurrency());
+      threads = usableProcessors();
     std::vector<std::thread> others;
     for (unsigned n = 1; n < threads && int64_t(n) < blocks; ++n)
       others.emplace_back(work);

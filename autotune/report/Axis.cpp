@@ -49,8 +49,9 @@ Axis::Axis(Kind kind, std::span<const double> values) : kind_(kind) {
   if (least > most)
     least = most = 1;
   if (kind == Log) {
-    low_ = least / logRoom;
-    high_ = most * logRoom;
+    // What has no room in a double has none on a screen.
+    low_ = std::max(least / logRoom, std::numeric_limits<double>::min());
+    high_ = std::clamp(most * logRoom, low_ * logRoom, std::numeric_limits<double>::max());
     return;
   }
   const double room = most > least ? (most - least) * linearRoom : std::max(std::fabs(most), 1.0) / 2;
@@ -59,7 +60,8 @@ Axis::Axis(Kind kind, std::span<const double> values) : kind_(kind) {
 }
 
 double Axis::at(double value) const {
-  return kind_ == Log ? std::log(value / low_) / std::log(high_ / low_) : (value - low_) / (high_ - low_);
+  return kind_ == Log ? (std::log(value) - std::log(low_)) / (std::log(high_) - std::log(low_))
+                      : (value - low_) / (high_ - low_);
 }
 
 std::vector<double> Axis::decadeTicks(unsigned most) const {

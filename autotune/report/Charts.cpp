@@ -134,7 +134,9 @@ std::string rooflineChart(const Gpu &gpu, const TaskOutcome &outcome, Times time
 }
 
 std::string predictionChart(const TaskOutcome &outcome, Times times) {
-  const std::string_view title = times.modelled ? "Predicted against modelled" : "Predicted against measured";
+  const std::string_view title = times.kind == Times::Both       ? "Predicted against timed"
+                                 : times.kind == Times::Modelled ? "Predicted against modelled"
+                                                                 : "Predicted against measured";
   std::vector<Point> points;
   std::vector<std::pair<double, double>> before, after;
   for (const Trial &trial : outcome.trials) {
@@ -167,8 +169,9 @@ std::string predictionChart(const TaskOutcome &outcome, Times times) {
   };
   std::string caption = fmt::format("Rank correlation with the prediction before the compile: <b>{}</b> ({}). ",
                                     rank(before), counted(before.size(), "candidate", "candidates"));
-  caption += times.modelled ? "The modelled time is the model's on the compiled kernel. "
-                            : fmt::format("With the prediction on the compiled kernel: <b>{}</b>. ", rank(after));
+  caption += times.kind == Times::Modelled
+                 ? "The modelled time is the model's on the compiled kernel. "
+                 : fmt::format("With the prediction on the compiled kernel: <b>{}</b>. ", rank(after));
   return figure(title, plot.svg(), caption + "On the line the prediction is right.");
 }
 

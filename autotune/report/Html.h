@@ -7,8 +7,7 @@
 
 namespace tessera::tune::report {
 
-/// For element content and quoted attributes alike: & < > " ' as references; bytes that are no UTF-8, control
-/// characters and those that turn the direction of the text around become U+FFFD; line ends and tabs become spaces.
+/// For element content and quoted attributes alike: visibleLine(), with & < > " ' as references.
 std::string escape(std::string_view text);
 
 /// `text` escaped, as code that may be broken after a comma.

@@ -29,7 +29,7 @@ std::string head(const ReportInput &input) {
       style);
 }
 
-std::string header(const ReportInput &input) {
+std::string header(const ReportInput &input, Times times) {
   std::string html =
       fmt::format("<header><h1>Tuning for {}</h1>\n<p>{}</p>\n", escape(input.device), code(input.title));
   std::string facts;
@@ -40,16 +40,20 @@ std::string header(const ReportInput &input) {
       facts += fmt::format("{}{}{}", facts.empty() ? "" : " · ", what, escape(value));
   if (!facts.empty())
     html += tagged("p", "soft", facts) + "\n";
-  if (input.modelled)
+  if (times.kind == Times::Modelled)
     html +=
         "<p class=\"banner\" role=\"note\"><b>Modelled, not measured.</b> Every time in this report is the model's, on "
         "counts from the simulator. No time was measured.</p>\n";
+  if (times.kind == Times::Both)
+    html += "<p class=\"banner\" role=\"note\"><b>Some times are modelled, not measured.</b> Those of simulated "
+            "devices are the model's, on counts from the simulator; each says which it is.</p>\n";
   return html + "</header>\n";
 }
 
-std::string details(const ReportInput &input, size_t index, Times times) {
+std::string details(const ReportInput &input, size_t index, Times::Kind without) {
   const SearchOutcome &outcome = *input.outcome;
   const TaskOutcome &task = outcome.tasks[index];
+  const Times times = timesOf(task, without);
   const std::optional<double> gain = gainOf(task);
   std::string html = fmt::format(
       "<details class=\"task\"{}><summary><h3>{}</h3><span>{}</span><span>{}</span></summary>\n",
@@ -61,9 +65,13 @@ std::string details(const ReportInput &input, size_t index, Times times) {
   if (task.combinations > 0)
     html += fmt::format("{} of {}; ", counted(task.legal, "legal schedule", "legal schedules"),
                         counted(task.combinations, "combination", "combinations"));
-  html += fmt::format("{} compiled, {} from the log, {} timed by this run, in {}.{}</p>\n", count(task.compiled),
-                      count(task.fromLog), count(task.measured), duration(task.seconds),
-                      task.complete ? "" : " <b>The plan was not carried out to its end.</b>");
+  html += input.replayed
+              ? fmt::format("{} compiled and {} timed, as the logs say.{}</p>\n", count(task.compiled),
+                            count(task.measured),
+                            task.complete ? "" : " <b>They do not say that all that was planned was tried.</b>")
+              : fmt::format("{} compiled, {} from the log, {} timed by this run, in {}.{}</p>\n", count(task.compiled),
+                            count(task.fromLog), count(task.measured), duration(task.seconds),
+                            task.complete ? "" : " <b>The plan was not carried out to its end.</b>");
   if (task.trials.empty()) {
     html += "<p class=\"none\">No candidate was tried.</p>\n";
   } else {
@@ -82,15 +90,17 @@ std::string details(const ReportInput &input, size_t index, Times times) {
 std::string reportHtml(const ReportInput &input) {
   static const SearchOutcome nothing;
   const SearchOutcome &outcome = input.outcome ? *input.outcome : nothing;
-  const Times times{input.modelled};
-  std::string html = head(input) + "<body><main>\n" + header(input) + troubles(outcome);
+  const Times::Kind without = input.modelled ? Times::Modelled : Times::Measured;
+  const Times times = timesOf(outcome, without);
+  std::string html = head(input) + "<body><main>\n" + header(input, times) + troubles(outcome);
   if (outcome.tasks.empty())
     return html + "<p class=\"none\">There was no task.</p>\n</main></body></html>\n";
-  html += cards(outcome);
-  html += "<section><h2>Winners</h2>\n" + winnersTable(outcome, times) + "</section>\n" + gains(outcome);
+  html += cards(outcome, input.replayed);
+  html +=
+      "<section><h2>Winners</h2>\n" + winnersTable(outcome, times, input.replayed) + "</section>\n" + gains(outcome);
   html += "<section><h2>Task by task</h2>\n";
   for (size_t i = 0; i < outcome.tasks.size(); ++i)
-    html += details(input, i, times);
+    html += details(input, i, without);
   html += "</section>\n<section><h2>For the record</h2>\n";
   if (const std::string refusals = refusalsTable(outcome); !refusals.empty())
     html += folded("Refusals of all tasks together", refusals);

@@ -11,7 +11,8 @@ struct ReportInput {
   std::string title; ///< the command line
   Gpu gpu;
   std::string device;            ///< as the driver names it
-  bool modelled = false;         ///< times are the model's: said at every figure
+  bool modelled = false;         ///< what times would be where there is none; else the trials say what they are
+  bool replayed = false;         ///< from logs: what was planned is known as far as they say
   std::string driver, toolchain; ///< for people
   const SearchOutcome *outcome = nullptr;
 };

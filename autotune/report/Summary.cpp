@@ -69,7 +69,7 @@ std::string troubles(const SearchOutcome &outcome) {
              : html + fmt::format("<section class=\"warnings\"><h2>Warnings</h2><ul>{}</ul></section>\n", notes);
 }
 
-std::string cards(const SearchOutcome &outcome) {
+std::string cards(const SearchOutcome &outcome, bool replayed) {
   const Totals totals = totalsOf(outcome);
   std::string html = "<ul class=\"cards\">\n";
   html += card(totals.finished == outcome.tasks.size() ? count(outcome.tasks.size())
@@ -80,8 +80,9 @@ std::string cards(const SearchOutcome &outcome) {
                    ? std::string("candidates tried")
                    : fmt::format("candidates tried, {} % of {} legal schedules",
                                  number(100 * double(totals.tried) / double(totals.legal), 2), count(totals.legal)));
-  html += card(count(totals.compiled),
-               totals.fromLog > 0 ? fmt::format("compiled; {} from the log", count(totals.fromLog)) : "compiled");
+  html += card(count(totals.compiled), totals.fromLog > 0 && !replayed
+                                           ? fmt::format("compiled; {} from the log", count(totals.fromLog))
+                                           : "compiled");
   html += card(count(totals.timed), "with a time");
   html += totals.gains > 0
               ? card(ratio(totals.bestGain), fmt::format("best gain over the default; geometric mean {}",

@@ -9,8 +9,8 @@ namespace tessera::tune::report {
 
 /// Wrong answers, then warnings; empty where there are none.
 std::string troubles(const SearchOutcome &outcome);
-/// The figures of the whole run.
-std::string cards(const SearchOutcome &outcome);
+/// The figures of the whole run, or of the logs that are replayed.
+std::string cards(const SearchOutcome &outcome, bool replayed);
 /// A bar for each task.
 std::string gains(const SearchOutcome &outcome);
 

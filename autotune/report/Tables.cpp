@@ -77,9 +77,9 @@ std::string timeCell(const Trial &trial, Times times) {
   const std::optional<double> time = timeOf(trial);
   if (!time)
     return "–";
-  return number(*time) + (trial.measurement->modelled == times.modelled ? ""
-                          : times.modelled                              ? " <i>measured</i>"
-                                                                        : " <i>modelled</i>");
+  return number(*time) + (times.kind != Times::Both     ? ""
+                          : trial.measurement->modelled ? " <i>modelled</i>"
+                                                        : " <i>measured</i>");
 }
 
 std::string trialsTable(const TaskOutcome &outcome, Times times) {

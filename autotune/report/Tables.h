@@ -24,10 +24,11 @@ template <typename What> std::vector<std::pair<What, size_t>> byNumber(const std
   return list;
 }
 
-/// A trial's time in milliseconds, with a word where it is not of the kind that the page's times are; HTML.
+/// A trial's time in milliseconds, with a word where times of both kinds are together; HTML.
 std::string timeCell(const Trial &trial, Times times);
 
-std::string winnersTable(const SearchOutcome &outcome, Times times);
+/// `replayed`: from logs, which tell what was tried and perhaps not what was planned.
+std::string winnersTable(const SearchOutcome &outcome, Times times, bool replayed);
 std::string wrongTable(const SearchOutcome &outcome);
 /// Refusals of all tasks together: by the stage, the reason and how often.
 std::string refusalsTable(const SearchOutcome &outcome);

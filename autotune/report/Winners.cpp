@@ -42,7 +42,7 @@ std::string gainCell(const TaskOutcome &outcome) {
   return gain ? ratio(*gain) : outcome.choice && !outcome.choice->byDefault ? "default has no time" : "–";
 }
 
-std::string winnerNote(const TaskOutcome &outcome) {
+std::string winnerNote(const TaskOutcome &outcome, bool replayed) {
   const Choice &choice = *outcome.choice;
   std::vector<std::string> notes;
   if (choice.byDefault && choice.byDefault->schedule == choice.winner.schedule)
@@ -64,7 +64,7 @@ std::string winnerNote(const TaskOutcome &outcome) {
   if (!choice.winner.verification)
     notes.push_back("not verified");
   if (!outcome.complete)
-    notes.push_back("of an unfinished plan");
+    notes.push_back(replayed ? "the logs do not say that all that was planned was tried" : "of an unfinished plan");
   std::string text;
   for (const std::string &note : notes)
     text += (text.empty() ? "" : "; ") + note;
@@ -75,7 +75,7 @@ std::string winnerNote(const TaskOutcome &outcome) {
 
 std::string anchor(size_t task) { return fmt::format("task-{}", task + 1); }
 
-std::string winnersTable(const SearchOutcome &outcome, Times times) {
+std::string winnersTable(const SearchOutcome &outcome, Times times, bool replayed) {
   Table table("Winners", {{"Attention and shape"},
                           {"Winner"},
                           {fmt::format("{}, ms", times.words()), Table::Number},
@@ -93,7 +93,7 @@ std::string winnersTable(const SearchOutcome &outcome, Times times) {
     const std::optional<double> time = timeOf(task.choice->winner);
     const std::optional<double> reached = time ? teraflops(task.choice->winner, *time) : std::nullopt;
     table.row({what, code(task.choice->winner.schedule.text()), timeCell(task.choice->winner, times),
-               reached ? number(*reached) : "–", gainCell(task), winnerNote(task)});
+               reached ? number(*reached) : "–", gainCell(task), winnerNote(task, replayed)});
   }
   return table.html();
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tessera::tune::report {
@@ -26,6 +27,30 @@ std::string shapeWords(const SearchOutcome &outcome, const TaskOutcome &task) {
     if (!own.empty() && !other.trials.empty() && device(other) != own)
       return fmt::format("{}, {}", text, own);
   return text;
+}
+
+namespace {
+
+Times together(std::optional<Times> found, Times::Kind one) {
+  return {!found || found->kind == one ? one : Times::Both};
+}
+
+} // namespace
+
+Times timesOf(const TaskOutcome &task, Times::Kind without) {
+  std::optional<Times> found;
+  for (const Trial &trial : task.trials)
+    if (timeOf(trial))
+      found = together(found, trial.measurement->modelled ? Times::Modelled : Times::Measured);
+  return found.value_or(Times{without});
+}
+
+Times timesOf(const SearchOutcome &outcome, Times::Kind without) {
+  std::optional<Times> found;
+  for (const TaskOutcome &task : outcome.tasks)
+    if (std::ranges::any_of(task.trials, [](const Trial &trial) { return timeOf(trial).has_value(); }))
+      found = together(found, timesOf(task, without).kind);
+  return found.value_or(Times{without});
 }
 
 std::string_view statusWords(TrialStatus status) {

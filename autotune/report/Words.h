@@ -10,12 +10,18 @@
 
 namespace tessera::tune::report {
 
-/// What the times of a page are.
+/// What times are: those of a task, or of all tasks together.
 struct Times {
-  bool modelled = false;
+  enum Kind : uint8_t { Measured, Modelled, Both };
+  Kind kind = Measured;
 
-  std::string_view words() const { return modelled ? "modelled time" : "measured time"; }
+  std::string_view words() const {
+    return kind == Both ? "time" : kind == Modelled ? "modelled time" : "measured time";
+  }
 };
+/// As the trials say that have a time; where there is none, `without`.
+Times timesOf(const TaskOutcome &task, Times::Kind without);
+Times timesOf(const SearchOutcome &outcome, Times::Kind without);
 
 /// "2,048 queries and keys, 32 heads on 8"; batch where it is not 1.
 std::string shapeWords(const Problem &problem);

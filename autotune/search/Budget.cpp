@@ -1,4 +1,4 @@
-// Shares of time and compiles, and medians of what was used.
+// Shares of time and compiles, and the medians of what was used.
 #include "autotune/search/Budget.h"
 
 #include "autotune/search/Median.h"
@@ -11,6 +11,10 @@ namespace {
 /// Of a task's time; the rest is for the rounds of measurement after the last compile.
 constexpr double kShareOfCompiles = 0.7;
 constexpr double kGraceSeconds = 4;
+
+std::chrono::steady_clock::duration durationOf(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 } // namespace
 
@@ -30,13 +34,15 @@ void Budget::beginTask() {
   if (!seconds_)
     return;
   const double share = *secondsLeft() / double(tasks);
-  const auto after = [now = std::chrono::steady_clock::now()](double seconds) {
-    return now +
-           std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
-  };
+  const auto after = [now = std::chrono::steady_clock::now()](double seconds) { return now + durationOf(seconds); };
   compilesEnd_ = after(share * kShareOfCompiles);
   taskEnd_ = after(share);
   graceEnd_ = after(share + kGraceSeconds);
+}
+
+void Budget::renewGrace() {
+  if (graceEnd_)
+    graceEnd_ = std::max(*graceEnd_, std::chrono::steady_clock::now() + durationOf(kGraceSeconds));
 }
 
 size_t Budget::compilesLeft() const {
@@ -49,16 +55,22 @@ std::optional<double> Budget::secondsLeft() const {
   return std::max(0.0, *seconds_ - elapsed());
 }
 
-void Pace::candidates(double seconds, size_t count, bool fresh) {
-  if (count > 0)
-    (fresh ? fresh_ : shared_).push_back(seconds / double(count));
+void Pace::wave(const Wave &wave) {
+  Waves &waves = wave.first ? first_ : later_;
+  if (wave.compiled > 0)
+    waves.compiles.push_back(wave.compileSeconds / double(wave.compiled));
+  if (wave.tried > 0)
+    waves.rest.push_back(wave.restSeconds / double(wave.tried));
 }
 
 std::optional<double> Pace::left(size_t fresh, size_t shared, size_t tasks) const {
-  if (fresh_.empty() && shared_.empty())
+  if (first_.rest.empty() && later_.rest.empty())
     return std::nullopt;
-  const double each = medianOf(fresh_), again = shared_.empty() ? each : medianOf(shared_);
-  return double(fresh) * each + double(shared) * again + double(tasks) * medianOf(finishes_);
+  const auto each = [&](std::vector<double> Waves::*part) {
+    return medianOf((later_.*part).empty() ? first_.*part : later_.*part);
+  };
+  return double(fresh) * each(&Waves::compiles) + double(fresh + shared) * each(&Waves::rest) +
+         double(tasks) * medianOf(finishes_);
 }
 
 } // namespace tessera::tune

@@ -23,6 +23,8 @@ public:
   bool timeToMeasure() const { return stopped() || late(compilesEnd_); }
   /// Whether the task must end at once. Until something was `found` it has a few seconds of grace.
   bool over(bool found) const { return stopped() || late(found ? taskEnd_ : graceEnd_); }
+  /// Something was compiled at last: it has a few seconds to be measured in, too.
+  void renewGrace();
   bool stopped() const { return stop_; }
   double elapsed() const { return secondsSince(start_); }
   /// Of the whole run; absent where time is unlimited.
@@ -40,16 +42,30 @@ private:
   std::optional<Time> compilesEnd_, taskEnd_, graceEnd_;
 };
 
-/// The time that a run will still take, from the medians of what its parts took so far.
+/// The time that a run will still take, from the medians of what its parts took so far, so that one that hung does not
+/// count: compiles, what comes after them, and the last rounds of a task, each by itself, since tasks of one spec share
+/// the compiles.
 class Pace {
 public:
-  void candidates(double seconds, size_t count, bool fresh);
+  /// A wave of `tried` candidates, of which `compiled` were compiled. The first of a task is small, waits for workers
+  /// to start and times the default alone: it counts only until there is another.
+  struct Wave {
+    double compileSeconds = 0, restSeconds = 0;
+    size_t compiled = 0, tried = 0;
+    bool first = false;
+  };
+  void wave(const Wave &wave);
   void finish(double seconds) { finishes_.push_back(seconds); }
-  /// `fresh` candidates have to be compiled, `shared` ones have been or will be for another task.
+  /// `fresh` candidates have to be compiled, `shared` ones have been or will be for another task. Absent until a wave
+  /// has ended.
   std::optional<double> left(size_t fresh, size_t shared, size_t tasks) const;
 
 private:
-  std::vector<double> fresh_, shared_, finishes_;
+  struct Waves {
+    std::vector<double> compiles, rest; ///< seconds a candidate
+  };
+  Waves first_, later_;
+  std::vector<double> finishes_;
 };
 
 } // namespace tessera::tune

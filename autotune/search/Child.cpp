@@ -1,11 +1,14 @@
 // fork and exec with all that keeps parent and child from harming each other.
 #include "autotune/search/Child.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fstream>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -15,7 +18,9 @@
 namespace tessera::tune {
 namespace {
 
-constexpr size_t kMostSaid = 16384, kMostLine = 400;
+constexpr size_t kMostSaid = 8192, kMostLine = 400;
+/// Read in one go, so that one child that never ends to talk does not keep us from the others.
+constexpr size_t kMostErrors = size_t(1) << 20, kMostAnswer = size_t(16) << 20;
 
 template <typename Call> auto retry(Call call) {
   decltype(call()) result;
@@ -25,15 +30,29 @@ template <typename Call> auto retry(Call call) {
   return result;
 }
 
+/// What the kernel adds to the score of a worker when memory has run out: more than to ours, so that it is ended first.
+std::string workersOomScore() {
+  int own = 0;
+  std::ifstream("/proc/self/oom_score_adj") >> own;
+  return std::to_string(std::min(own + 500, 1000));
+}
+
 /// Between fork and exec in a process that may have threads: only calls that are safe in a signal handler. Returns
 /// where exec fails.
-void becomeWorker(char *const *arguments, int socket, int errors, pid_t parent) {
+void becomeWorker(char *const *arguments, int socket, int errors, pid_t parent, std::string_view oomScore) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) // it ended before the line above
     _exit(1);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD})
+  // Whoever ends the whole job asks us, and we end our children.
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    ::signal(signal, SIG_IGN);
+  for (int signal : {SIGPIPE, SIGCHLD})
     ::signal(signal, SIG_DFL);
+  if (const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); score >= 0) {
+    (void)!write(score, oomScore.data(), oomScore.size());
+    close(score);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -47,6 +66,23 @@ void becomeWorker(char *const *arguments, int socket, int errors, pid_t parent) 
 }
 
 } // namespace
+
+bool isFromOutside(int signal) {
+  switch (signal) {
+  case SIGABRT:
+  case SIGBUS:
+  case SIGFPE:
+  case SIGILL:
+  case SIGPIPE:
+  case SIGSEGV:
+  case SIGSYS:
+  case SIGTRAP:
+  case SIGXFSZ:
+    return false;
+  default:
+    return true;
+  }
+}
 
 Result<std::unique_ptr<Child>> Child::start(const std::vector<std::string> &command) {
   const auto failed = [&](const char *what, int error) {
@@ -74,10 +110,11 @@ Result<std::unique_ptr<Child>> Child::start(const std::vector<std::string> &comm
     return failed("pipe", error);
   }
   const pid_t parent = getpid();
+  const std::string oomScore = workersOomScore();
   const pid_t pid = fork();
   const int forkError = errno;
   if (pid == 0) {
-    becomeWorker(arguments.data(), sockets[1], errors[1], parent);
+    becomeWorker(arguments.data(), sockets[1], errors[1], parent, oomScore);
     const int error = errno;
     (void)!write(fate[1], &error, sizeof error);
     _exit(127);
@@ -105,7 +142,7 @@ Child::~Child() {
 }
 
 void Child::send(const Frame &frame) {
-  said_.clear();
+  forgetSaid();
   unsent_ += encode(frame);
 }
 
@@ -128,10 +165,11 @@ void Child::pump(const pollfd *polls) {
   if (!(polls[0].revents & (POLLIN | POLLHUP | POLLERR)))
     return;
   char buffer[65536];
-  for (;;) {
+  for (size_t got = 0; got < kMostAnswer;) {
     const ssize_t bytes = retry([&] { return recv(socket_, buffer, sizeof buffer, MSG_NOSIGNAL); });
     if (bytes > 0) {
       reader_.feed({buffer, size_t(bytes)});
+      got += size_t(bytes);
       continue;
     }
     gone_ |= bytes == 0 || errno != EAGAIN;
@@ -141,16 +179,29 @@ void Child::pump(const pollfd *polls) {
 
 void Child::readErrors() {
   char buffer[4096];
-  for (ssize_t bytes; (bytes = retry([&] { return read(errors_, buffer, sizeof buffer); })) > 0;)
-    if (said_.size() < kMostSaid) // what it says first says most
-      said_.append(buffer, std::min(size_t(bytes), kMostSaid - said_.size()));
+  ssize_t bytes;
+  for (size_t got = 0;
+       got < kMostErrors && (bytes = retry([&] { return read(errors_, buffer, sizeof buffer); })) > 0;) {
+    got += size_t(bytes);
+    const size_t first = std::min(size_t(bytes), kMostSaid - said_.size());
+    said_.append(buffer, first);
+    saidLast_.append(buffer + first, size_t(bytes) - first);
+    if (saidLast_.size() > 2 * kMostSaid)
+      saidLast_.erase(0, saidLast_.size() - kMostSaid);
+  }
+}
+
+void Child::forgetSaid() {
+  said_.clear();
+  saidLast_.clear();
 }
 
 std::string Child::complaint() const {
   std::string last;
-  for (size_t begin = 0; begin < said_.size();) {
-    const size_t end = std::min(said_.find('\n', begin), said_.size());
-    const std::string line = said_.substr(begin, end - begin);
+  const std::string said = said_ + saidLast_;
+  for (size_t begin = 0; begin < said.size();) {
+    const size_t end = std::min(said.find('\n', begin), said.size());
+    const std::string line = said.substr(begin, end - begin);
     for (const char *sign : {"ERROR", "rror:", "ssert", "terminate called", "what():"})
       if (line.find(sign) != std::string::npos)
         return line;
@@ -161,7 +212,15 @@ std::string Child::complaint() const {
   return last;
 }
 
-std::string Child::kill() {
+double Child::cpuSeconds() {
+  clockid_t clock;
+  timespec used{};
+  if (pid_ >= 0 && clock_getcpuclockid(pid_, &clock) == 0 && clock_gettime(clock, &used) == 0)
+    cpuSeconds_ = std::max(cpuSeconds_, double(used.tv_sec) + 1e-9 * double(used.tv_nsec));
+  return cpuSeconds_;
+}
+
+End Child::kill() {
   if (pid_ < 0)
     return {};
   // Where its end of the socket is closed it is ending by itself, and how says more; but not for long. It is not reaped
@@ -188,11 +247,7 @@ std::string Child::kill() {
                          : fmt::format("ended with exit code {}", WEXITSTATUS(status));
   if (const std::string line = complaint(); !line.empty())
     text += ": " + line.substr(0, kMostLine);
-  return text;
-}
-
-bool killedFromOutside(std::string_view fate) {
-  return fate.find(fmt::format("ended by signal {} (", SIGKILL)) != std::string_view::npos;
+  return {text, byItself && reaped > 0 && WIFSIGNALED(status) && isFromOutside(WTERMSIG(status))};
 }
 
 } // namespace tessera::tune

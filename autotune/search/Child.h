@@ -5,16 +5,27 @@
 
 #include <memory>
 #include <poll.h>
-#include <span>
+#include <string>
 #include <sys/types.h>
 #include <vector>
 
 namespace tessera::tune {
 
+/// What became of a process.
+struct End {
+  std::string text;         ///< for people: "ended by signal 6 (Aborted): LLVM ERROR: ..."
+  bool fromOutside = false; ///< see isFromOutside()
+};
+
+/// Whether a process that this signal ended is not to blame for it: somebody sent it, or memory or processor time ran
+/// out. Those that a program brings about itself, by a fault, abort() or a write, are the others.
+bool isFromOutside(int signal);
+
 /// Its standard input and output are one end of a socket pair and its standard error a pipe, of which what it says is
-/// kept. It leads a process group of its own, so that Ctrl-C in a terminal does not reach it, and is killed when the
-/// thread that started it ends, however that comes about. Not thread-safe; its calls do not block, but where they say
-/// so.
+/// kept. It leads a process group of its own, so that Ctrl-C in a terminal does not reach it, ignores what asks all of
+/// a job to end (SIGINT, SIGTERM, SIGHUP), and is killed when the thread that started it ends, however that comes
+/// about. Where memory runs out the kernel takes it rather than us. Not thread-safe; its calls do not block, but where
+/// they say so. SIGCHLD must not be ignored, or nobody learns how it ended.
 class Child {
 public:
   /// File with the reason where the program cannot be run.
@@ -35,9 +46,12 @@ public:
   /// Whether it has closed its end: it ended or is about to.
   bool gone() const { return gone_; }
 
-  /// Ends it, with its process group, and waits for that. What became of it, for people: "ended by signal 6 (Aborted):
-  /// LLVM ERROR: ..." where it had ended by itself.
-  std::string kill();
+  /// Ends it, with its process group, and waits for that. What became of it where it had ended by itself; else "was
+  /// killed".
+  End kill();
+
+  /// Processor time that it has used, in seconds; once it has ended, what was known before.
+  double cpuSeconds();
 
   pid_t pid() const { return pid_; }
 
@@ -46,17 +60,16 @@ private:
   void readErrors();
   /// The line of standard error that says most.
   std::string complaint() const;
+  void forgetSaid();
 
   pid_t pid_;  // -1 once it is reaped
   int socket_; // owned
   int errors_; // owned
   bool gone_ = false;
   FrameReader reader_;
-  std::string unsent_, said_;
+  std::string unsent_;
+  std::string said_, saidLast_; ///< on standard error: the beginning, and the end of what was too long for that
+  double cpuSeconds_ = 0;
 };
-
-/// Whether what became of a child, in a text that holds what Child::kill() said, is SIGKILL that was not ours: memory
-/// ran out, or somebody wanted it.
-bool killedFromOutside(std::string_view fate);
 
 } // namespace tessera::tune

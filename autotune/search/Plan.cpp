@@ -108,7 +108,19 @@ Result<Deal> deal(std::span<const Task> tasks, const SearchOptions &options) {
   return mine;
 }
 
-Plan planOf(const Task &task, const RunFacts &facts, const SearchOptions &options, bool dealCandidates) {
+RunFacts factsFor(const Task &task, const RunFacts &facts, const SearchOptions &options) {
+  RunFacts mine = facts;
+  if (options.code) {
+    const OfferedCode code = options.code(task);
+    mine.target = code.target;
+    mine.build = code.build;
+    mine.assembler = code.assembler;
+  }
+  return mine;
+}
+
+Plan planOf(const Task &task, const RunFacts &ofRun, const SearchOptions &options, bool dealCandidates) {
+  const RunFacts facts = factsFor(task, ofRun, options);
   Plan plan;
   plan.task = task;
   Result<Space> space = spaceOf(task, facts, options);
@@ -146,7 +158,8 @@ Plan planOf(const Task &task, const RunFacts &facts, const SearchOptions &option
   return plan;
 }
 
-Result<std::vector<Plan>> plan(std::span<const Task> tasks, const RunFacts &facts, const SearchOptions &options) {
+Result<std::vector<Plan>> plan(std::span<const Task> tasks, const RunFacts &facts, const SearchOptions &options,
+                               const Known &known) {
   const Result<Deal> mine = deal(tasks, options);
   if (!mine)
     return mine.status();
@@ -156,6 +169,7 @@ Result<std::vector<Plan>> plan(std::span<const Task> tasks, const RunFacts &fact
   const auto legal = [](const Plan &plan) { return plan.status.ok(); };
   if (std::none_of(plans.begin(), plans.end(), legal))
     return plans.front().status;
+  foresee(plans, facts, options, known);
   return plans;
 }
 

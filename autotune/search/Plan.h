@@ -12,7 +12,13 @@ struct Deal {
 /// InvalidArgument where there are no tasks, or shard, margin or budget are wrong.
 Result<Deal> deal(std::span<const Task> tasks, const SearchOptions &options);
 
+/// The facts with what is offered for this task in place of what would be compiled.
+RunFacts factsFor(const Task &task, const RunFacts &facts, const SearchOptions &options);
+
 /// `status` says why where the task has no legal schedule.
 Plan planOf(const Task &task, const RunFacts &facts, const SearchOptions &options, bool dealCandidates);
+
+/// Fills in the steps of all plans of a run.
+void foresee(std::vector<Plan> &plans, const RunFacts &facts, const SearchOptions &options, const Known &known);
 
 } // namespace tessera::tune

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tessera::tune {
 
 void Recorder::append(const Trial &trial) {
@@ -30,6 +32,8 @@ void Recorder::tell(SearchEvent::Kind kind, const Trial *trial) {
   event.kind = kind;
   event.trial = trial;
   event.elapsedSeconds = budget_.elapsed();
+  if (endsAt_)
+    event.etaSeconds = std::max(0.0, *endsAt_ - event.elapsedSeconds);
   tell_(event);
 }
 

@@ -17,7 +17,12 @@ public:
   void warn(std::string text) { outcome_.warnings.push_back(std::move(text)); }
   void tell(SearchEvent::Kind kind, const Trial *trial = nullptr);
 
-  SearchEvent counts{}; ///< what events carry beside kind, trial and elapsed time
+  /// How much time the whole run will still take from now on; events carry what is left of it.
+  void expect(std::optional<double> seconds) {
+    endsAt_ = seconds ? std::optional(budget_.elapsed() + *seconds) : seconds;
+  }
+
+  SearchEvent counts{}; ///< what events carry beside kind, trial and times
 
 private:
   void check(Status written);
@@ -27,6 +32,7 @@ private:
   const Tell &tell_;
   const Budget &budget_;
   bool logFailed_ = false;
+  std::optional<double> endsAt_; ///< in elapsed seconds
 };
 
 } // namespace tessera::tune

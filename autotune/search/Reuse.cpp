@@ -1,6 +1,6 @@
 // Trials of a log in the place of those that would be made again.
-#include "autotune/search/Child.h"
 #include "autotune/search/TaskSearch.h"
+#include "autotune/search/Workers.h"
 
 #include <algorithm>
 
@@ -39,14 +39,23 @@ void TaskSearch::reuseLog() {
 }
 
 void TaskSearch::reuse(Entrant &entrant, std::span<const Trial *const> known) {
+  std::vector<const Trial *> same;
+  for (const Trial *logged : known)
+    if (logged->schedule == entrant.trial.schedule && standsFor(*logged, entrant.trial))
+      same.push_back(logged);
+  // What took too long once may have been held up by something else: it is tried again, unless it went well since. A
+  // run says so once, so that what is said twice was so in two runs.
+  std::optional<int64_t> late;
+  if (std::ranges::count(same, TrialStatus::TimedOut, &Trial::status) == 1)
+    late = (*std::ranges::find(same, TrialStatus::TimedOut, &Trial::status))->time;
+  const auto isDoubtful = [&](const Trial *logged) {
+    return late && (logged->status == TrialStatus::TimedOut ||
+                    (logged->status == TrialStatus::Measured && logged->time <= *late));
+  };
   const Trial *best = nullptr;
-  for (const Trial *logged : known) {
-    if (logged->schedule != entrant.trial.schedule || !standsFor(*logged, entrant.trial) ||
-        !standsStill(*logged, entrant))
-      continue;
-    if (!best || weight(*logged) > weight(*best))
+  for (const Trial *logged : same)
+    if (standsStill(*logged, entrant) && !isDoubtful(logged) && (!best || weight(*logged) > weight(*best)))
       best = logged;
-  }
   if (!best)
     return;
   std::optional<Prediction> before = std::move(entrant.trial.before);
@@ -90,7 +99,7 @@ bool TaskSearch::beaten(const Trial &logged) const {
       return false;
     return time > other.milliseconds() * (1 + run_.options.margin) ||
            (time >= other.milliseconds() &&
-            preference(other.trial.schedule, logged.schedule, plan_.task, run_.facts.target) < 0);
+            preference(other.trial.schedule, logged.schedule, plan_.task, facts_.target) < 0);
   });
 }
 

@@ -8,7 +8,8 @@
 namespace tessera::tune {
 namespace {
 
-constexpr unsigned kInterleavedRounds = 5;
+constexpr unsigned kInterleavedRounds = 5, kMostAttempts = 3;
+constexpr double kSlower = 1.02; ///< more than the spread of one kernel's times
 
 std::vector<Job> jobsOf(const std::vector<Entrant *> &group, const Task &task) {
   std::vector<Job> jobs;
@@ -122,7 +123,9 @@ void TaskSearch::verify(const Group &group) {
       jobsOf(open, plan_.task),
       [&](size_t index, Answered<Verification> answer) {
         Entrant &entrant = *open[index];
-        if (entrant.modelled() && answer.fate != Fate::Cancelled && answer.fate != Fate::Broken)
+        const bool ofTheKernel =
+            answer.fate != Fate::Cancelled && answer.fate != Fate::Broken && answer.fate != Fate::Killed;
+        if (entrant.modelled() && ofTheKernel)
           entrant.kernel->verified.emplace(queryHeads, answer);
         judge(entrant, answer);
       },
@@ -188,24 +191,50 @@ void TaskSearch::dropHopeless() {
       end(entrant, TrialStatus::Predicted);
 }
 
+/// Times each once, stopping those that are slower than the leader by more than `factor`. Where the leader itself is
+/// slower afterwards, since the clock of the device fell meanwhile, those that were stopped are timed once more: they
+/// were held against a time that nothing has any longer. So are those during which the device was held back, if it is
+/// not now.
+void TaskSearch::measureAgainst(Entrant &leader, Group group, Effort effort, double factor) {
+  for (unsigned attempt = 0; attempt < kMostAttempts && !group.empty(); ++attempt) {
+    const double before = leader.milliseconds();
+    effort.stopAboveMs = factor * before;
+    group = measure(group, effort);
+    std::erase_if(group, [](const Entrant *entrant) { return !entrant->trial.measurement->stoppedEarly; });
+    effort.stopAboveMs = 0;
+    if (group.empty() || measure({&leader}, effort).empty())
+      return;
+    if (leader.milliseconds() <= kSlower * before)
+      std::erase_if(group, [&](const Entrant *entrant) {
+        return !entrant->trial.measurement->throttled || leader.trial.measurement->throttled;
+      });
+  }
+}
+
 /// Half of the field at a time, with more effort for the rest, until the finalists are left. One modelled time is
-/// exact.
+/// exact. Times of one round are compared with each other only as far as the clock stood still, which the leader tells:
+/// it is timed first.
 void TaskSearch::halve() {
   Group field = contenders();
   std::erase_if(field, [](const Entrant *entrant) { return entrant->fromLog || entrant->modelled(); });
   for (uint32_t round = 1; field.size() > run_.options.finalists && !over(); ++round) {
-    const double best = bestMilliseconds();
+    const Effort effort{
+        .minRepeats = 5 * round, .maxRepeats = 20 * round, .wantedSpread = 0.02, .mostMilliseconds = 200.0 * round};
+    Entrant &leader = *field.front();
+    const double before = leader.milliseconds();
+    if (measure({&leader}, effort).empty()) {
+      field.erase(field.begin());
+      continue;
+    }
+    const double reach = std::max(before, leader.milliseconds()) * (1 + run_.options.margin);
     size_t keep = std::max<size_t>(run_.options.finalists, (field.size() + 1) / 2);
-    while (keep < field.size() && field[keep]->milliseconds() <= best * (1 + run_.options.margin))
+    while (keep < field.size() && field[keep]->milliseconds() <= reach)
       ++keep;
     if (keep == field.size())
       return;
     field.resize(keep);
-    measure(field, {.minRepeats = 5 * round,
-                    .maxRepeats = 20 * round,
-                    .wantedSpread = 0.02,
-                    .mostMilliseconds = 200.0 * round,
-                    .stopAboveMs = best * std::max(round == 1 ? 1.3 : 1.1, 1 + 2 * run_.options.margin)});
+    measureAgainst(leader, {field.begin() + 1, field.end()}, effort,
+                   std::max(round == 1 ? 1.3 : 1.1, 1 + 2 * run_.options.margin));
     std::erase_if(field, [](const Entrant *entrant) { return !entrant->contends(); });
     std::ranges::sort(field, {}, byTime);
   }
@@ -220,7 +249,7 @@ TaskSearch::Group TaskSearch::finalists() {
   for (Entrant *entrant : group) {
     if (entrant->milliseconds() > group.front()->milliseconds() * (1 + run_.options.margin))
       break;
-    if (preferred && preference(entrant->trial.schedule, preferred->trial.schedule, plan_.task, run_.facts.target) > 0)
+    if (preferred && preference(entrant->trial.schedule, preferred->trial.schedule, plan_.task, facts_.target) > 0)
       continue;
     preferred = entrant;
     if (std::find(chosen.begin(), chosen.end(), entrant) == chosen.end())

@@ -8,10 +8,37 @@
 namespace tessera::tune {
 namespace {
 
-/// About how many candidates the tasks from `first` on have; those whose kernels another task compiles are shared.
-TaskSearch::Later countLater(std::span<const Task> tasks, size_t first, size_t candidates) {
+/// The plans of all tasks, so that what is left of a run is known from its start; none where there are so many tasks,
+/// or so little time, that planning them would hold up the first result: then each is planned when its turn comes.
+std::vector<Plan> planAhead(const Deal &mine, const RunFacts &facts, const SearchOptions &options, const Known &known,
+                            const Budget &budget) {
+  constexpr size_t kMostTasks = 32;
+  constexpr double kMostShare = 0.05; // of the time
+  std::vector<Plan> plans;
+  if (mine.tasks.size() > kMostTasks)
+    return {};
+  for (const Task &task : mine.tasks) {
+    if (budget.stopped() || (options.seconds && budget.elapsed() > kMostShare * *options.seconds))
+      return {};
+    plans.push_back(planOf(task, facts, options, mine.candidates));
+  }
+  foresee(plans, facts, options, known);
+  return plans;
+}
+
+/// How many candidates the tasks from `first` on have; without plans, about: as many as another task, `candidates`, and
+/// where that is of the same spec with its kernels.
+TaskSearch::Later countLater(std::span<const Plan> plans, std::span<const Task> tasks, size_t first,
+                             size_t candidates) {
   TaskSearch::Later later;
   later.tasks = tasks.size() - first;
+  if (!plans.empty()) {
+    for (const Plan &plan : plans.subspan(first)) {
+      later.fresh += size_t(std::ranges::count(plan.steps, Step::Compile));
+      later.shared += size_t(std::ranges::count(plan.steps, Step::Shared));
+    }
+    return later;
+  }
   for (size_t i = first; i < tasks.size(); ++i) {
     const bool shared = std::any_of(tasks.begin(), tasks.begin() + ptrdiff_t(i),
                                     [&](const Task &task) { return task.spec == tasks[i].spec; });
@@ -58,10 +85,12 @@ Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts,
   Status nothing; // why the first task without a legal schedule has none
   size_t searched = 0, unreached = 0;
   const Shard part = mine->candidates ? options.shard : Shard{};
+  std::vector<Plan> plans = planAhead(*mine, facts, options, known, budget);
   for (size_t i = 0; i < mine->tasks.size(); ++i) {
     const Task &task = mine->tasks[i];
     const auto ends = [&] {
-      if (const TaskEnd end = endOf(outcome.tasks.back(), facts, part); !repeats(known.ends, end))
+      if (const TaskEnd end = endOf(outcome.tasks.back(), factsFor(task, facts, options), part);
+          !repeats(known.ends, end))
         recorder.append(end);
     };
     if (!run.broken.ok() || budget.stopped() || budget.secondsLeft() == 0) {
@@ -74,9 +103,9 @@ Result<SearchOutcome> search(std::span<const Task> tasks, const RunFacts &facts,
     recorder.counts.task = i;
     recorder.counts.tasks = mine->tasks.size();
     budget.beginTask();
-    Plan plan = planOf(task, facts, options, mine->candidates);
+    Plan plan = plans.empty() ? planOf(task, facts, options, mine->candidates) : std::move(plans[i]);
     if (plan.status.ok()) {
-      const TaskSearch::Later later = countLater(mine->tasks, i + 1, plan.candidates.size());
+      const TaskSearch::Later later = countLater(plans, mine->tasks, i + 1, plan.candidates.size());
       outcome.tasks.push_back(TaskSearch(run, std::move(plan), later).carryOut());
       ++searched;
     } else {

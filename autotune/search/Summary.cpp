@@ -43,10 +43,11 @@ void TaskSearch::updateCounts(size_t next) {
   fresh = std::min(fresh, run_.budget.compilesLeft());
   counts.toCompile = compiled_ + fresh;
   counts.toMeasure = measured_ + open;
-  counts.etaSeconds = run_.pace.left(fresh + later_.fresh, open - std::min(open, fresh) + later_.shared,
-                                     later_.tasks + (next < entrants_.size()));
+  std::optional<double> left = run_.pace.left(fresh + later_.fresh, open - std::min(open, fresh) + later_.shared,
+                                              later_.tasks + (next < entrants_.size()));
   if (const std::optional<double> most = run_.budget.secondsLeft())
-    counts.etaSeconds = std::min(counts.etaSeconds.value_or(*most), *most);
+    left = std::min(left.value_or(*most), *most);
+  run_.recorder.expect(left);
 }
 
 /// What was timed and did not win ends as well. Where the rounds were cut short, nothing is said of those that might

@@ -1,6 +1,8 @@
 // Waves of candidates in the order of the model: compiled side by side, sieved, timed; the rest is in Rounds.cpp.
 #include "autotune/search/TaskSearch.h"
 
+#include "autotune/search/Plan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,20 +30,25 @@ std::string codeOf(const std::string &digest, const Schedule &schedule, const Fo
 }
 
 TaskSearch::TaskSearch(Run &run, Plan plan, Later later) : run_(run), plan_(std::move(plan)), later_(later) {
-  const Schedule usual = defaultSchedule(plan_.task.spec, run.facts.target);
+  facts_ = factsFor(plan_.task, run.facts, run.options);
+  const std::map<std::string, std::string> digests =
+      run.options.code ? run.options.code(plan_.task).digests : std::map<std::string, std::string>();
+  const Schedule usual = defaultSchedule(plan_.task.spec, facts_.target);
   for (auto &[schedule, prediction] : plan_.candidates) {
     Entrant &entrant = entrants_.emplace_back();
     entrant.required = entrants_.size() <= plan_.required;
     Trial &trial = entrant.trial;
     trial.task = plan_.task;
     trial.schedule = schedule;
-    trial.device = run.facts.device;
-    trial.target = run.facts.target.name;
+    trial.device = facts_.device;
+    trial.target = facts_.target.name;
     trial.isDefault = schedule == usual;
     trial.before = std::move(prediction);
-    trial.build = run.facts.build;
-    trial.assembler = run.facts.assembler;
-    trial.driverVersion = run.facts.driverVersion;
+    trial.build = facts_.build;
+    trial.assembler = facts_.assembler;
+    trial.driverVersion = facts_.driverVersion;
+    if (const auto digest = digests.find(schedule.text()); digest != digests.end())
+      trial.cubinDigest = digest->second;
   }
 }
 
@@ -99,7 +106,9 @@ TaskSearch::Group TaskSearch::nextWave(size_t &next) {
 void TaskSearch::evaluate(const Group &wave) {
   const auto start = std::chrono::steady_clock::now();
   const size_t before = compiled_;
+  const bool first = wave.front() == &entrants_.front();
   compile(wave);
+  const double compiling = secondsSince(start);
   Group rest = sieve(wave);
   // The default by itself, so that there is something to keep, and to compare with, however soon the search ends.
   if (!rest.empty() && rest.front()->trial.isDefault) {
@@ -113,7 +122,7 @@ void TaskSearch::evaluate(const Group &wave) {
   crown();
   dropHopeless();
   if (!over())
-    run_.pace.candidates(secondsSince(start), wave.size(), compiled_ > before);
+    run_.pace.wave({compiling, secondsSince(start) - compiling, compiled_ - before, wave.size(), first});
 }
 
 /// For the first time, and not for long.
@@ -125,20 +134,29 @@ void TaskSearch::time(Group group) {
   };
   std::ranges::sort(group, {},
                     [&](const Entrant *entrant) { return std::tuple(!entrant->required, expected(entrant), entrant); });
-  measure(group, {.minRepeats = 3,
-                  .maxRepeats = 10,
-                  .wantedSpread = 0.05,
-                  .mostMilliseconds = 100,
-                  .stopAboveMs = 2 * bestMilliseconds()});
+  Effort effort{.minRepeats = 3,
+                .maxRepeats = 10,
+                .wantedSpread = 0.05,
+                .mostMilliseconds = 100,
+                .stopAboveMs = 2 * bestMilliseconds()};
+  group = measure(group, effort);
+  // Once more where the device was held back: then that is what made it twice as slow, as far as is known.
+  std::erase_if(group, [](const Entrant *entrant) {
+    return !entrant->trial.measurement->stoppedEarly || !entrant->trial.measurement->throttled;
+  });
+  effort.stopAboveMs = 0;
+  measure(group, effort);
 }
 
-/// Until there is something to measure and the time for that has come; the others are cancelled then.
+/// Until there is something to measure and the time for that has come; the others are cancelled then. Where nothing is
+/// known yet the default is waited for as long as there is grace: without it nothing that is found can be compared.
 void TaskSearch::compile(const Group &wave) {
   Group fresh;
   std::vector<Candidate> candidates;
-  bool something = !best_.empty();
+  bool something = !best_.empty(), waits = false;
   for (Entrant *entrant : wave)
     if (!entrant->kernel) {
+      waits |= entrant->trial.isDefault && best_.empty();
       fresh.push_back(entrant);
       candidates.push_back({plan_.task, entrant->trial.schedule, entrant->trial.target});
     } else {
@@ -151,12 +169,15 @@ void TaskSearch::compile(const Group &wave) {
       candidates,
       [&](size_t index, Answered<Compiled> answer) {
         Entrant &entrant = *fresh[index];
-        if (answer.fate == Fate::Cancelled)
+        if (answer.fate == Fate::Cancelled) {
+          cut_ = true;
           return;
+        }
         if (answer.fate == Fate::Broken) {
           run_.broken = answer.status;
           return;
         }
+        waits &= !entrant.trial.isDefault;
         entrant.kernel = run_.kernels.put(plan_.task.spec, entrant.trial.schedule, std::move(answer));
         ++compiled_;
         ++run_.recorder.counts.compiled;
@@ -165,7 +186,9 @@ void TaskSearch::compile(const Group &wave) {
         something |= !entrant.ended;
         run_.recorder.tell(SearchEvent::CompileEnds, &entrant.trial);
       },
-      [&] { return stopped() || (something && run_.budget.timeToMeasure()); });
+      [&] { return stopped() || (something && !waits && run_.budget.timeToMeasure()); });
+  if (something && best_.empty())
+    run_.budget.renewGrace();
 }
 
 /// What the trial holds of its compile; ends it where that failed.
@@ -212,7 +235,7 @@ bool TaskSearch::duplicate(Entrant &entrant) {
     dropped.trial.sameAs = kept.trial.schedule.text();
     return "the same machine code as " + dropped.trial.sameAs;
   };
-  const bool takesOver = preference(trial.schedule, first->trial.schedule, plan_.task, run_.facts.target) < 0 &&
+  const bool takesOver = preference(trial.schedule, first->trial.schedule, plan_.task, facts_.target) < 0 &&
                          (!first->ended || first->trial.status == TrialStatus::Measured);
   if (!takesOver) {
     end(entrant, TrialStatus::Duplicate, same(entrant, *first));
@@ -261,6 +284,7 @@ void TaskSearch::warnOfWrong(const Trial &trial) {
 void TaskSearch::endByFate(Entrant &entrant, Fate fate, const Status &status, bool compiling) {
   switch (fate) {
   case Fate::Crashed:
+  case Fate::Killed: // which the reason says, and a later run tries again
     return end(entrant, TrialStatus::Crashed, status.text());
   case Fate::TimedOut:
     return end(entrant, TrialStatus::TimedOut, status.text());

@@ -46,6 +46,8 @@ public:
   };
   TaskSearch(Run &run, Plan plan, Later later);
   TaskOutcome carryOut();
+  /// Of each candidate, whether the log has a trial that stands for it. Nothing is carried out after this.
+  std::vector<bool> standInLog();
 
 private:
   using Group = std::vector<Entrant *>;
@@ -82,6 +84,7 @@ private:
   double bestMilliseconds();
   void crown();
   void dropHopeless();
+  void measureAgainst(Entrant &leader, Group group, Effort effort, double factor);
   void halve();
   void decide();
   Group finalists();
@@ -94,6 +97,7 @@ private:
   }
 
   Run &run_;
+  RunFacts facts_; ///< of the run, for this task
   Plan plan_;
   Later later_;
   std::vector<Entrant> entrants_; ///< the default first, then the incumbents, then by rank

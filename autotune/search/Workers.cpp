@@ -1,19 +1,19 @@
 // The search's side: a loop over children that are asked, waited for, killed and replaced.
 #include "autotune/search/Workers.h"
 
-#include "autotune/search/Budget.h"
+#include "autotune/reference/Processors.h"
 #include "autotune/search/Child.h"
 #include "autotune/search/Median.h"
 #include "autotune/search/Messages.h"
+#include "autotune/search/Stopwatch.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <charconv>
 #include <fmt/format.h>
 #include <numeric>
 #include <poll.h>
 #include <set>
-#include <thread>
 
 namespace tessera::tune {
 namespace {
@@ -21,7 +21,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMilliseconds = 50;
+constexpr std::chrono::milliseconds kAway(4 * kPollMilliseconds); ///< longer between two looks: we were held up
 constexpr double kLongestStart = 30;
+constexpr unsigned kMostStarts = 3; ///< that fail in a row
 constexpr double kLeastRunSeconds = 30;
 constexpr size_t kNone = SIZE_MAX;
 
@@ -32,7 +34,8 @@ struct Slot {
   std::unique_ptr<Child> child; ///< null: not started, or ended
   bool ready = false;           ///< it has answered the greeting
   size_t job = kNone;
-  Clock::time_point since;    ///< it was started, or asked
+  Stopwatch watch;            ///< since it was started, or asked
+  unsigned failedStarts = 0;  ///< in a row
   std::set<std::string> seen; ///< kernels that it was asked about: what it counted of them it knows
 };
 
@@ -40,6 +43,7 @@ struct Slot {
 struct Round {
   Service service;
   const std::function<void(size_t, Reply)> &ended;
+  const Stopped &stopped;
   std::vector<size_t> waiting;
   std::set<size_t> killed; ///< whose worker was killed from outside, once
 };
@@ -52,7 +56,7 @@ std::string kernelName(const KernelImage &image) {
 class Workers : public Workshop {
 public:
   explicit Workers(const WorkerOptions &options)
-      : options_(options), slots_(options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency())) {}
+      : options_(options), slots_(options.jobs ? options.jobs : usableProcessors()) {}
 
   unsigned width() const override { return unsigned(slots_.size()); }
 
@@ -118,14 +122,16 @@ private:
   Status start(Slot &slot);
   void dropDead();
   void hear(Slot &slot, Round &round);
-  void lose(Slot &slot, Round &round, bool late);
+  void lose(Slot &slot, Round &round, const std::string &late = {});
+  double mostSeconds(Service service) const;
   double limit(Service service) const;
-  /// Seconds that it may take to start or to answer, as far as is known now.
-  double limit(const Slot &slot, Service service) const { return slot.ready ? limit(service) : kLongestStart; }
+  std::string late(const Slot &slot, Service service) const;
+  void look(std::span<Slot> slots);
 
   const WorkerOptions options_;
   std::vector<Slot> slots_;
   std::array<std::vector<double>, std::size(workNames)> seconds_; ///< by service
+  Clock::time_point looked_ = Clock::now();                       ///< at what the workers do
   Status broken_;                                                 ///< no worker can be started
 };
 
@@ -136,14 +142,38 @@ Reply outcome(Fate fate, Status status) {
   return reply;
 }
 
+double Workers::mostSeconds(Service service) const {
+  return service == Service::Compile ? options_.slowestSeconds : options_.slowestRunSeconds;
+}
+
+/// Seconds that an answer may take, as far as is known now.
 double Workers::limit(Service service) const {
   const bool compiling = service == Service::Compile;
-  const double most = compiling ? options_.slowestSeconds : options_.slowestRunSeconds;
+  const double most = mostSeconds(service);
   const double least = compiling ? options_.leastSeconds : std::max(options_.leastSeconds, kLeastRunSeconds);
   const std::vector<double> &before = seconds_[size_t(service)];
   if (before.size() < 2)
     return most;
   return std::min(most, std::max(least, options_.patience * medianOf(before)));
+}
+
+/// Whether it takes too long to start or to answer, and in what way.
+std::string Workers::late(const Slot &slot, Service service) const {
+  return slot.ready ? slot.watch.late(limit(service), mostSeconds(service))
+                    : slot.watch.late(kLongestStart, kLongestStart);
+}
+
+/// Takes the time of all. Where we were held up, because the machine was suspended, or the job, so were they.
+void Workers::look(std::span<Slot> slots) {
+  const Clock::time_point now = Clock::now();
+  const Clock::duration away = now - std::exchange(looked_, now);
+  for (Slot &slot : slots) {
+    if (!slot.child)
+      continue;
+    if (away > kAway)
+      slot.watch.skip(away);
+    slot.watch.see(now, slot.child->cpuSeconds());
+  }
 }
 
 Status Workers::start(Slot &slot) {
@@ -154,7 +184,7 @@ Status Workers::start(Slot &slot) {
   slot.ready = false;
   slot.job = kNone;
   slot.seen.clear();
-  slot.since = Clock::now();
+  slot.watch.start(Clock::now(), 0);
   Request begin;
   begin.options = options_;
   const Result<Frame> greeting = begin.frame();
@@ -201,7 +231,7 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
   const bool alone = service != Service::Compile && !options_.device.starts_with("sim:");
   const std::span<Slot> slots(slots_.data(), alone ? 1 : std::min(slots_.size(), count));
   const auto busy = [](const Slot &slot) { return slot.job != kNone; };
-  Round round{service, ended, std::vector<size_t>(count), {}};
+  Round round{service, ended, stopped, std::vector<size_t>(count), {}};
   std::vector<size_t> &waiting = round.waiting;
   std::iota(waiting.begin(), waiting.end(), size_t(0));
   std::vector<std::string> names;
@@ -212,6 +242,8 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
       ended(job, outcome(fate, status));
   };
   broken_ = {};
+  for (Slot &slot : slots_)
+    slot.failedStarts = 0;
   dropDead();
   for (;;) {
     if (stopped()) {
@@ -222,6 +254,7 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
         }
       return giveUp(Fate::Cancelled, {});
     }
+    look(slots);
     for (Slot &slot : slots)
       if (!slot.child && !waiting.empty() && broken_)
         broken_ = start(slot);
@@ -238,7 +271,7 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
       slot.job = job;
       if (!names.empty())
         slot.seen.insert(names[job]);
-      slot.since = Clock::now();
+      slot.watch.start(Clock::now(), slot.child->cpuSeconds());
       slot.child->send(*frame);
     }
     if (waiting.empty() && std::none_of(slots.begin(), slots.end(), busy))
@@ -250,7 +283,9 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
     for (size_t i = 0; i < slots.size(); ++i)
       if (slots[i].child)
         slots[i].child->wanted(&polls[2 * i]);
-    if (poll(polls.data(), polls.size(), kPollMilliseconds) < 0)
+    const int ready = poll(polls.data(), polls.size(), kPollMilliseconds);
+    look(slots);
+    if (ready < 0)
       continue; // a signal: perhaps to stop
     for (size_t i = 0; i < slots.size(); ++i) {
       Slot &slot = slots[i];
@@ -259,9 +294,10 @@ void Workers::run(Service service, size_t count, const Make &make, const Name &n
       slot.child->pump(&polls[2 * i]);
       hear(slot, round);
       if (slot.child && slot.child->gone())
-        lose(slot, round, false);
-      else if (slot.child && (busy(slot) || !slot.ready) && secondsSince(slot.since) >= limit(slot, service))
-        lose(slot, round, true);
+        lose(slot, round);
+      else if (slot.child && (busy(slot) || !slot.ready))
+        if (const std::string how = late(slot, service); !how.empty())
+          lose(slot, round, how);
     }
   }
 }
@@ -273,14 +309,15 @@ void Workers::hear(Slot &slot, Round &round) {
     return;
   Result<Reply> reply = frame ? Reply::parse(**frame) : frame.status();
   if (!reply || (slot.ready && slot.job == kNone))
-    return lose(slot, round, false);
+    return lose(slot, round);
   if (!slot.ready) {
     slot.ready = true;
+    slot.failedStarts = 0;
     return;
   }
   if (round.service != Service::Compile || !reply->compiled.fromCache)
     if (reply->fate == Fate::Done)
-      seconds_[size_t(round.service)].push_back(secondsSince(slot.since));
+      seconds_[size_t(round.service)].push_back(slot.watch.spent());
   // After a fault, which verify() takes for a wrong answer, the device may be lost to its process.
   const bool refused = reply->fate == Fate::Refused && reply->status.code() == Code::DriverError;
   if (refused || (reply->found.verification && !reply->found.verification->right))
@@ -288,35 +325,45 @@ void Workers::hear(Slot &slot, Round &round) {
   round.ended(std::exchange(slot.job, kNone), *std::move(reply));
 }
 
-/// The child is of no more use: it ended, said what is no answer, or took too long.
-void Workers::lose(Slot &slot, Round &round, bool late) {
-  const double seconds = limit(slot, round.service);
-  const std::string end = slot.child->kill();
-  const bool fromOutside = killedFromOutside(end);
+/// The child is of no more use: it ended, said what is no answer, or took too long, in the way that `late` says.
+void Workers::lose(Slot &slot, Round &round, const std::string &late) {
+  const End end = slot.child->kill();
   slot.child.reset();
   if (!slot.ready) {
-    broken_ = Status(Code::Internal, fmt::format("the worker `{}` {}", options_.command[0],
-                                                 late ? fmt::format("did not answer within {} s", kLongestStart)
-                                                      : end + " before it could be asked anything"));
+    if (++slot.failedStarts >= kMostStarts)
+      broken_ =
+          Status(Code::Internal, fmt::format("the worker `{}` {} before it could be asked anything, {} times in a row",
+                                             options_.command[0], late.empty() ? end.text : "was killed after " + late,
+                                             slot.failedStarts));
     return;
   }
   if (slot.job == kNone)
     return;
   const size_t job = std::exchange(slot.job, kNone);
-  if (fromOutside && round.killed.insert(job).second) {
-    round.waiting.insert(round.waiting.begin(), job);
-    return;
-  }
   const std::string_view what = workNames[size_t(round.service)];
-  if (late)
-    round.ended(
-        job, outcome(Fate::TimedOut, {Code::Internal, fmt::format("the {} was killed after {:.1f} s", what, seconds)}));
+  if (!late.empty())
+    round.ended(job, outcome(Fate::TimedOut, {Code::Internal, fmt::format("the {} was killed after {}", what, late)}));
+  else if (round.stopped()) // by what ended the worker too
+    round.ended(job, outcome(Fate::Cancelled, {}));
+  else if (end.fromOutside && round.killed.insert(job).second)
+    round.waiting.insert(round.waiting.begin(), job);
   else
-    round.ended(job, outcome(Fate::Crashed, {Code::Internal, fmt::format("the {} {}", what, end),
-                                             fromOutside ? "it was so twice: if memory ran out, try fewer jobs" : ""}));
+    round.ended(job, outcome(end.fromOutside ? Fate::Killed : Fate::Crashed,
+                             {Code::Internal, fmt::format("the {} {}", what, end.text),
+                              end.fromOutside ? "it was so twice: if memory ran out, try fewer jobs" : ""}));
 }
 
 } // namespace
+
+bool killedFromOutside(std::string_view reason) {
+  for (std::string_view what : workNames)
+    if (const std::string begin = fmt::format("the {} ended by signal ", what); reason.starts_with(begin)) {
+      int signal = 0;
+      const char *end = reason.data() + reason.size();
+      return std::from_chars(reason.data() + begin.size(), end, signal).ec == std::errc() && isFromOutside(signal);
+    }
+  return false;
+}
 
 Result<std::unique_ptr<Workshop>> makeWorkers(const WorkerOptions &options) {
   if (options.command.empty())

@@ -5,16 +5,19 @@
 #include "runtime/cache/CacheOptions.h"
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace tessera::tune {
 
 struct WorkerOptions {
   std::vector<std::string> command; ///< argv of a process that serves requests: {"/proc/self/exe", "worker"}
-  unsigned jobs = 0;                ///< processes; 0: one per processor
+  unsigned jobs = 0;                ///< processes; 0: as many as usableProcessors()
   std::string device;               ///< "sim:a100": opened by the processes that predict, verify and measure
   /// A compile is killed after `slowestSeconds`, or after `patience` times the median of two or more that have ended
-  /// until then, whichever is less, but not before `leastSeconds`. What comes from the cache does not count.
+  /// until then, whichever is less, but not before `leastSeconds`. What comes from the cache does not count. Seconds
+  /// are those of a Stopwatch: of processor time, so that a machine that is slow or was suspended is not blamed on the
+  /// candidate.
   double slowestSeconds = 60, patience = 20, leastSeconds = 2;
   double slowestRunSeconds = 300; ///< the same for the other requests
   CacheOptions cache;
@@ -22,10 +25,13 @@ struct WorkerOptions {
 };
 
 /// Workers start when they are first needed, die with the object and with the thread that calls it, and are replaced
-/// when they crash or hang. A request whose worker was killed from outside is asked once more before it counts as
-/// Crashed. On simulated devices all of them verify, measure and predict, on a GPU one does.
-/// InvalidArgument where the options are wrong.
+/// when they crash or hang. A request whose worker was killed from outside is asked once more before it is Killed. The
+/// workshop is Broken when no worker can be run, or one did not come up three times in a row. On simulated devices all
+/// of them verify, measure and predict, on a GPU one does. InvalidArgument where the options are wrong.
 Result<std::unique_ptr<Workshop>> makeWorkers(const WorkerOptions &options);
+
+/// Whether the text of an answer's status is that of one that is Killed; for logs.
+bool killedFromOutside(std::string_view reason);
 
 /// Serves requests from `in` on `out` until `in` ends: the whole of `tessera worker`. The exit code. Standard output,
 /// where that is `out`, is led to standard error, so that nothing but answers goes there.

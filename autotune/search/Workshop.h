@@ -22,6 +22,7 @@ enum class Fate : uint8_t {
   Done,
   Refused,   ///< an error of the compiler or the device, with the process in good health
   Crashed,   ///< the process ended in the middle of it
+  Killed,    ///< the process was ended from outside, and again when it was asked once more: no verdict on the request
   TimedOut,  ///< killed, since it took too long
   Cancelled, ///< the search was stopped before it ended
   Broken,    ///< the workshop cannot work, whatever it is asked: no process can be started, no device opened

@@ -1,5 +1,5 @@
 // The table of knobs: what may be tried for a task, and how each value is written and read.
-#include "autotune/space/Space.h"
+#include "autotune/space/HeadGroup.h"
 #include "autotune/space/TileRange.h"
 #include "runtime/spec/CanonicalText.h"
 
@@ -58,16 +58,6 @@ Status setChoice(bool &field, std::string_view knob, const std::string &text, st
 /// The rows that the largest useful tile may have: those of a packed group.
 int64_t mostRows(const Task &task) { return task.problem.seqlenQ * headsPerGroup(task.problem); }
 
-/// Whether query tiles of one head may differ in how many keys they see.
-bool lengthsVary(const Task &task) {
-  Schedule schedule;
-  schedule.tileQ = 16, schedule.tileKv = 16;
-  const int64_t tiles = queryTiles(task, schedule);
-  const int64_t last = tileRange(task, schedule, tiles - 1).count;
-  return tiles > 1 &&
-         (tileRange(task, schedule, 0).count != last || tileRange(task, schedule, tiles / 2).count != last);
-}
-
 Values tileQ(const Task &task, const Target &target) {
   Values values = texts({32, 64, 128, 256});
   if (mostRows(task) <= 32)
@@ -124,20 +114,13 @@ Values pack(const Task &task, const Target &target) {
   return withDefault("pack", task, target, headsPerGroup(task.problem) > 1 ? Values{"off", "on"} : Values{"off"});
 }
 
-// Groups mix the long tiles of several heads at the cost of more K and V in use at once: as many heads as have about
-// 32 MB of them. Without tiles of different lengths there is nothing to mix, and one head after the other reads K and V
-// from L2 as it is.
+// One value for heads as they are, and one for packed ones.
 Values headGroup(const Task &task, const Target &target) {
-  Values values{"1"};
-  const int64_t pairs = task.problem.batch * task.problem.heads;
-  const double bytes = double(task.problem.seqlenKv) * (task.spec.headDim + task.spec.valueDim) *
-                       byteSize(task.spec.dtype) / double(headsPerGroup(task.problem));
-  if (lengthsVary(task) && pairs > 1) {
-    int64_t group = 2;
-    while (group < 64 && group < pairs && double(group) * bytes < 32 * 1024 * 1024)
-      group *= 2;
-    values.push_back(fmt::format("{}", std::min(group, pairs)));
-  }
+  Values values;
+  for (int64_t group :
+       {int64_t(1), usefulHeadGroup(task, false), usefulHeadGroup(task, headsPerGroup(task.problem) > 1)})
+    if (std::string value = fmt::format("{}", group); std::ranges::find(values, value) == values.end())
+      values.push_back(std::move(value));
   return withDefault("head_group", task, target, std::move(values));
 }
 

@@ -1,12 +1,14 @@
 // Enumerates the values of all knobs and sorts the combinations into legal schedules and classes of refusals.
 #include "autotune/space/Space.h"
 
+#include "autotune/space/HeadGroup.h"
 #include "autotune/space/TileRange.h"
 #include "runtime/spec/SharedLayout.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace tessera::tune {
@@ -39,7 +41,7 @@ std::string refusal(const Schedule &s, const Schedule &standard, const Task &tas
     return "head_group is more than the (batch, head) pairs";
   if (tiles <= 1 && (s.headGroup > 1 || s.order != TileOrder::LastFirst))
     return "an order of query tiles where a head has one";
-  if (s.order == TileOrder::FirstFirst && (s.headGroup > 1 || s.persistent))
+  if (s.order != longestFirst(task) && (s.headGroup > 1 || s.persistent))
     return "groups of heads and persistent blocks are for the longest tiles first";
   if (s.persistent && tiles * pairs <= 1)
     return "persistent where there is one tile";
@@ -90,8 +92,12 @@ Result<std::vector<Axis>> axesOf(const Task &task, const Target &target, const K
 
 class Enumeration {
 public:
-  Enumeration(const Task &task, const Target &target, const std::vector<Axis> &axes, Space &space)
-      : task(task), target(target), axes(axes), space(space) {}
+  Enumeration(const Task &task, const Target &target, const std::vector<Axis> &axes, const KnobLimits &limits,
+              Space &space)
+      : task(task), target(target), axes(axes), space(space),
+        groups(limits.contains("head_group")
+                   ? std::nullopt
+                   : std::optional(std::pair(usefulHeadGroup(task, false), usefulHeadGroup(task, true)))) {}
 
   Status from(size_t axis, const Schedule &partial) {
     if (axis == axes.size()) {
@@ -109,10 +115,18 @@ public:
   }
 
 private:
+  /// The two values are offered for all, and each meant for one; a limit is taken at its word.
+  bool isOthersGroup(const Schedule &s) const {
+    return groups && s.headGroup > 1 && int64_t(s.headGroup) != (s.packHeads ? groups->second : groups->first);
+  }
+
   void take(const Schedule &schedule) {
     ++space.combinations;
     if (schedule == space.legal.front())
       sawDefault = true;
+    else if (isOthersGroup(schedule))
+      ++space.refused[schedule.packHeads ? "a head group for heads that are not packed"
+                                         : "a head group for packed heads"];
     else if (std::string reason = refusal(schedule, space.legal.front(), task, target); reason.empty())
       space.legal.push_back(schedule);
     else
@@ -123,6 +137,7 @@ private:
   const Target &target;
   const std::vector<Axis> &axes;
   Space &space;
+  const std::optional<std::pair<int64_t, int64_t>> groups; ///< without, and with packed heads
 
 public:
   bool sawDefault = false;
@@ -140,7 +155,7 @@ Result<Space> Space::of(const Task &task, const Target &target, const KnobLimits
     return axes.status();
   Space space;
   space.legal.push_back(defaultSchedule(task.spec, target));
-  Enumeration enumeration(task, target, *axes, space);
+  Enumeration enumeration(task, target, *axes, limits, space);
   if (Status status = enumeration.from(0, Schedule()); !status.ok())
     return status;
   if (space.legal.size() == 1 && !enumeration.sawDefault) {

@@ -14,7 +14,7 @@ namespace tessera {
 enum class CacheMode : uint8_t {
   ReadWrite,
   ReadOnly, ///< never writes, not even a stamp
-  Refresh,  ///< never reads: every kernel is compiled anew and its entry replaced
+  Refresh,  ///< reads no entry: every kernel is compiled anew and its entry replaced; the tuning log is read
   Off,
 };
 std::string_view name(CacheMode mode); ///< rw, ro, refresh, off

@@ -92,6 +92,8 @@ CacheMode DiskCache::mode() const {
   return state_->opened == CacheMode::ReadWrite ? CacheMode::ReadOnly : CacheMode::Off;
 }
 
+CacheMode DiskCache::modeAskedFor() const { return state_->opened; }
+
 const std::string &DiskCache::directory() const { return state_->layout.directory; }
 uint64_t DiskCache::maxBytes() const { return state_->maxBytes; }
 

@@ -77,6 +77,7 @@ public:
   /// What it still does: Off once the directory has proved unusable, and without writing (ro for rw, off for refresh)
   /// once a write has failed.
   CacheMode mode() const;
+  CacheMode modeAskedFor() const;       ///< by options or environment; Off where what they say is no mode
   const std::string &directory() const; ///< empty: none
   uint64_t maxBytes() const;
 
@@ -110,9 +111,10 @@ public:
   /// The tuning log, read by this call as carefully as an entry; never null, and empty with the reason where it cannot
   /// be read or the mode does not read.
   std::shared_ptr<const TuningLog> tuningLog() const;
-  /// Adds records to it, which replace those of the same spec, device, target and shape; drops damaged lines with a
-  /// warning (without records, without one: that is how the log is mended), and the oldest beyond
-  /// TuningLog::maxRecords. Safe among processes. File with the reason where they are not kept: what stands in the
+  /// Adds records to it, which replace those of the same spec, device, target and shape. Lines of another version of
+  /// Tessera (RecordLines::foreign) are carried along, at most half the log; damaged ones are dropped with a warning;
+  /// without records both are, without one: that is how the log is mended. The oldest go beyond TuningLog::maxRecords.
+  /// Safe among processes. File with the reason where they are not kept: what stands in the
   /// place of the log and is not plainly ours is never replaced.
   Status keepTuning(std::span<const TuningRecord> records);
   /// Where it is or would be; empty: nowhere.

@@ -31,7 +31,8 @@ Result<int64_t> sizeOf(const Json &json, const char *key) {
   return found->get<int64_t>();
 }
 
-Result<TuningRecord> readRecord(std::string_view line) {
+/// `formed`: whether it has the fields of a record, whatever is in them.
+Result<TuningRecord> readRecord(std::string_view line, bool &formed) {
   const auto shallow = [](int depth, Json::parse_event_t, Json &) { return depth <= mostDepth; };
   const Json json = Json::parse(line, shallow, /*allow_exceptions=*/false);
   if (!json.is_object())
@@ -43,6 +44,10 @@ Result<TuningRecord> readRecord(std::string_view line) {
   for (const Result<std::string> *text : {&spec, &device, &target, &schedule})
     if (!*text)
       return text->status();
+  const auto problem = json.find("problem");
+  if (problem == json.end() || !problem->is_object())
+    return damaged("'problem' is not there, or no object");
+  formed = true;
   TuningRecord record;
   record.device = *device;
   record.target = *target;
@@ -59,9 +64,6 @@ Result<TuningRecord> readRecord(std::string_view line) {
       return damaged(fmt::format("the schedule {} is not legal for {}: {}", *schedule, *target, status.message()));
   record.spec = *parsedSpec;
   record.schedule = *parsedSchedule;
-  const auto problem = json.find("problem");
-  if (problem == json.end() || !problem->is_object())
-    return damaged("'problem' is not there, or no object");
   for (const auto &[key, field] : {std::pair("batch", &record.problem.batch),
                                    {"heads", &record.problem.heads},
                                    {"kv_heads", &record.problem.kvHeads},
@@ -81,13 +83,23 @@ Result<TuningRecord> readRecord(std::string_view line) {
 
 RecordLines readRecordLines(std::string_view text) {
   RecordLines lines;
-  lines.damaged = readLines(text, mostBytes, [&](std::string_view line) -> Status {
-    Result<TuningRecord> record = readRecord(line);
-    if (!record)
-      return record.status();
-    lines.records.push_back(*std::move(record));
-    return {};
-  });
+  const auto read = [&](bool complainOfForeign) {
+    lines.records.clear();
+    lines.foreign.clear();
+    return readLines(text, mostBytes, [&](std::string_view line) -> Status {
+      bool formed = false;
+      Result<TuningRecord> record = readRecord(line, formed);
+      if (!record && !formed)
+        return record.status();
+      if (record)
+        lines.records.push_back(*std::move(record));
+      else
+        lines.foreign.emplace_back(line.substr(0, line.find_last_not_of(" \t\r") + 1));
+      return complainOfForeign ? record.status() : Status();
+    });
+  };
+  lines.damaged = read(true);
+  lines.lost = lines.foreign.empty() ? lines.damaged : read(false);
   return lines;
 }
 

@@ -12,6 +12,10 @@ namespace tessera {
 struct RecordLines {
   std::vector<TuningRecord> records; ///< in the order of the lines
   std::vector<std::string> damaged;  ///< "line 3: why" for those that hold none, see readLines()
+  /// Of those that are damaged, the ones that may be records all the same to another version of Tessera, without line
+  /// ends: JSON objects with the fields of a record, of which only what the texts mean is not known here, or not legal.
+  std::vector<std::string> foreign;
+  std::vector<std::string> lost; ///< the others of the damaged ones, as there
 };
 
 /// Reads untrusted text. Each line is {"spec": TEXT, "device": NAME, "target": "sm_80", "problem": {"batch", "heads",

@@ -29,6 +29,16 @@ void keepLast(std::vector<TuningRecord> &records) {
   records = std::move(kept);
 }
 
+/// The last of them that fit into half a log.
+std::vector<std::string> newestForeign(std::vector<std::string> lines) {
+  size_t bytes = 0, kept = 0;
+  while (kept < std::min(lines.size(), TuningLog::maxRecords / 2) &&
+         (bytes += lines[lines.size() - 1 - kept].size() + 1) <= TuningLog::maxBytes / 2)
+    ++kept;
+  lines.erase(lines.begin(), lines.end() - ptrdiff_t(kept));
+  return lines;
+}
+
 } // namespace
 
 TuningLog::TuningLog(std::string_view text) : bytes_(text.size()), lines_(readRecordLines(text)) {
@@ -48,7 +58,8 @@ std::string DiskCache::tuningPath() const {
 }
 
 std::shared_ptr<const TuningLog> DiskCache::tuningLog() const {
-  if (state_->unusable || !state_->readsEntries())
+  // To compile anew is no reason to choose anew: what was measured stands, and no search may take it for lost.
+  if (state_->unusable || state_->opened == CacheMode::Off)
     return std::make_shared<const TuningLog>(CacheMiss::Off, "the disk cache is not read");
   return state_->readTuning();
 }
@@ -69,8 +80,12 @@ Status DiskCache::keepTuning(std::span<const TuningRecord> records) {
     return Status(Code::File, fmt::format("the tuning log {} is not written: {}", tuningPath(), why),
                   fmt::format("{}choose another folder with TESSERA_CACHE_DIR, or keep the result in a bundle", first));
   };
-  if (state.unusable || !state.writing)
-    return refused(fmt::format("the mode of the disk cache is {}", name(mode())));
+  if (!state.mayRemove())
+    return refused(fmt::format("the mode of the disk cache is {}", name(state.opened)));
+  if (state.unusable) // which was warned of, with the reason
+    return refused("its folder is not to be used");
+  if (!state.writing)
+    return refused("its folder could not be written to");
   // Without locks two that write at once cost the records of one; with them nobody waits for one that hangs.
   if (state.folders() == CacheMiss::Absent)
     detail::makeFolders(state.files, state.layout.version());
@@ -88,17 +103,25 @@ Status DiskCache::keepTuning(std::span<const TuningRecord> records) {
   std::vector<TuningRecord> all = before->all().records;
   all.insert(all.end(), records.begin(), records.end());
   keepLast(all);
+  // What only another version of Tessera understands stands last, so that it goes on counting there, whatever is
+  // recorded for the same shape here.
+  std::vector<std::string> foreign;
+  if (!records.empty())
+    foreign = newestForeign(before->all().foreign);
+  const size_t most = TuningLog::maxRecords - foreign.size();
   std::string text;
-  for (size_t i = all.size() - std::min(all.size(), TuningLog::maxRecords); i < all.size(); ++i)
+  for (size_t i = all.size() - std::min(all.size(), most); i < all.size(); ++i)
     text += recordLine(all[i]);
+  for (const std::string &line : foreign)
+    text += line + "\n";
   if (text.size() > TuningLog::maxBytes)
     return refused(fmt::format("it would have {} bytes; at most {}", text.size(), TuningLog::maxBytes));
   std::string why;
   if (!state.write(state.layout.version(), "tuning", ".jsonl", text, &why))
     return refused(why);
-  if (const std::vector<std::string> &damaged = before->all().damaged; !damaged.empty() && !records.empty())
+  if (const std::vector<std::string> &lost = before->all().lost; !lost.empty() && !records.empty())
     state.warnOnce(fmt::format("lines of the tuning log {} that held no record are gone: {}{}", tuningPath(),
-                               damaged.front(), damaged.size() > 1 ? ", and others" : ""));
+                               lost.front(), lost.size() > 1 ? ", and others" : ""));
   return {};
 }
 

@@ -13,7 +13,8 @@
 
 namespace tessera {
 
-/// The log as it was when it was read (DiskCache::tuningLog). Never an error: what is not sound is not there.
+/// The log as it was when it was read (DiskCache::tuningLog), in every mode of the cache but Off. Never an error: what
+/// is not sound is not there.
 /// Constant, so thread-safe.
 class TuningLog {
 public:

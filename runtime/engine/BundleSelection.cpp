@@ -57,6 +57,28 @@ std::vector<std::string> differences(std::string_view held, std::string_view wan
   return differences;
 }
 
+/// The entries of the nearest code for the device, in the order of the bundle; `refused` receives what it cannot run.
+std::vector<Candidate> nearestIn(const Bundle &bundle, std::string_view specText, const DeviceFacts &device,
+                                 const Schedule *given, std::vector<Candidate> &refused) {
+  std::vector<Candidate> fitting;
+  for (const BundleEntry &entry : bundle.index().find(specText)) {
+    CodeMatch match = fitOnDevice(needsOf(entry), device);
+    Candidate candidate{&bundle, &entry, match.fit, std::move(match.reason)};
+    if (given && candidate.fit != CodeFit::None && entry.schedule != given->text())
+      candidate = {&bundle, &entry, CodeFit::None, "another schedule than the one given"};
+    (candidate.fit == CodeFit::None ? refused : fitting).push_back(std::move(candidate));
+  }
+  if (fitting.empty())
+    return fitting;
+  // Nearer code first; of PTX, and of cubins of one family, the newest architecture.
+  const Candidate nearest = *std::ranges::min_element(fitting, {}, [](const Candidate &c) {
+    return std::pair(c.fit, -int(c.entry->target.major * 10 + c.entry->target.minor));
+  });
+  std::erase_if(fitting,
+                [&](const Candidate &c) { return c.fit != nearest.fit || c.entry->target != nearest.entry->target; });
+  return fitting;
+}
+
 constexpr size_t nearestShown = 3;
 
 std::string describe(const RecordChoice &choice, std::string_view source) {
@@ -64,21 +86,27 @@ std::string describe(const RecordChoice &choice, std::string_view source) {
                      choice.match == RecordMatch::Exact     ? "this shape"
                      : choice.match == RecordMatch::Bucket  ? "a shape of the same bucket"
                      : choice.match == RecordMatch::Nearest ? "the nearest shape"
-                                                            : "another GPU of the same target",
+                                                            : "another GPU, code for the same target",
                      source);
 }
 
 } // namespace
 
 std::vector<TunedSchedule> tunedSchedules(BundleList bundles, std::span<const TuningRecord> log,
-                                          const AttentionSpec &spec, const Problem &problem,
-                                          const DeviceFacts &device) {
+                                          const AttentionSpec &spec, const Problem &problem, const DeviceFacts &device,
+                                          const Target &code) {
+  const auto choose = [&](std::span<const TuningRecord> records) {
+    std::optional<RecordChoice> choice = chooseRecord(records, spec, problem, device.name, code);
+    if (choice && choice->match == RecordMatch::Family && code.name != device.target.name)
+      choice.reset();
+    return choice;
+  };
   std::optional<RecordChoice> shipped;
   for (const auto &bundle : bundles)
-    if (auto choice = chooseRecord(bundle->index().records, spec, problem, device.name, device.target))
+    if (auto choice = choose(bundle->index().records))
       if (!shipped || choice->match < shipped->match)
         shipped = choice;
-  const std::optional<RecordChoice> logged = chooseRecord(log, spec, problem, device.name, device.target);
+  const std::optional<RecordChoice> logged = choose(log);
   std::vector<TunedSchedule> tuned;
   if (shipped)
     tuned.push_back({shipped->record->schedule, describe(*shipped, ""), shipped->match});
@@ -88,46 +116,41 @@ std::vector<TunedSchedule> tunedSchedules(BundleList bundles, std::span<const Tu
   return tuned;
 }
 
-BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
-                               const DeviceFacts &device, const Schedule *given) {
-  const std::vector<TunedSchedule> tuned =
-      given ? std::vector<TunedSchedule>() : tunedSchedules(bundles, {}, spec, problem, device);
-  return chooseFromBundles(bundles, spec, device, given, tuned);
+std::vector<Candidate> nearestCode(BundleList bundles, const AttentionSpec &spec, const DeviceFacts &device) {
+  for (const auto &bundle : bundles) {
+    BundleChoice passedOver;
+    if (std::vector<Candidate> nearest = nearestIn(*bundle, spec.text(), device, nullptr, passedOver.refused);
+        !nearest.empty())
+      return nearest;
+  }
+  return {};
 }
 
-BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const DeviceFacts &device,
-                               const Schedule *given, std::span<const TunedSchedule> tuned) {
+BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
+                               const DeviceFacts &device, const Schedule *given, std::span<const TuningRecord> log) {
   BundleChoice choice;
   const std::string specText = spec.text();
   for (const auto &bundle : bundles) {
-    std::vector<Candidate> fitting;
-    for (const BundleEntry &entry : bundle->index().find(specText)) {
-      CodeMatch match = fitOnDevice(needsOf(entry), device);
-      Candidate candidate{bundle.get(), &entry, match.fit, std::move(match.reason)};
-      if (given && candidate.fit != CodeFit::None && entry.schedule != given->text())
-        candidate = {bundle.get(), &entry, CodeFit::None, "another schedule than the one given"};
-      (candidate.fit == CodeFit::None ? choice.refused : fitting).push_back(std::move(candidate));
-    }
-    if (fitting.empty())
+    const std::vector<Candidate> nearest = nearestIn(*bundle, specText, device, given, choice.refused);
+    if (nearest.empty())
       continue;
-    // Nearer code first; of PTX, and of cubins of one family, the newest architecture.
-    const Candidate nearest = *std::ranges::min_element(fitting, {}, [](const Candidate &c) {
-      return std::pair(c.fit, -int(c.entry->target.major * 10 + c.entry->target.minor));
-    });
-    const auto alike = [&](const Candidate &c) {
-      return c.fit == nearest.fit && c.entry->target == nearest.entry->target;
-    };
-    for (const Wanted &wanted : wantedSchedules(spec, nearest.entry->target, given, tuned))
-      for (const Candidate &candidate : fitting)
-        if (!choice.chosen && alike(candidate) && candidate.entry->schedule == wanted.schedule) {
+    const CodeTarget &target = nearest.front().entry->target;
+    const Result<Target> known = Target::parse(target.text());
+    std::vector<TunedSchedule> tuned;
+    if (!given)
+      tuned = tunedSchedules(bundles, log, spec, problem, device, known ? *known : device.target);
+    choice.byShape = !tuned.empty();
+    for (const Wanted &wanted : wantedSchedules(spec, target, given, tuned))
+      for (const Candidate &candidate : nearest)
+        if (!choice.chosen && candidate.entry->schedule == wanted.schedule) {
           choice.chosen = candidate;
           choice.scheduleReason = wanted.reason;
           choice.match = wanted.match;
         }
     if (!choice.chosen) {
-      choice.chosen = nearest;
+      choice.chosen = nearest.front();
       choice.scheduleReason =
-          fmt::format("the first that {} holds for this attention on {}", bundle->path(), nearest.entry->target.text());
+          fmt::format("the first that {} holds for this attention on {}", bundle->path(), target.text());
     }
     return choice;
   }

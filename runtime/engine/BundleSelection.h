@@ -27,6 +27,7 @@ struct BundleChoice {
   std::vector<Candidate> refused; ///< entries of this spec that the device cannot run, in the order of the bundles
   std::string scheduleReason;     ///< of the choice, one sentence: tuned and how it matches, default, or what there is
   std::optional<RecordMatch> match; ///< of the record that the choice follows; absent: it follows none
+  bool byShape = false;             ///< there are records for such code, so that another shape may get another schedule
 };
 
 /// A schedule that tuning found, and how: "tuned on NVIDIA A100 for q2048,kv2048,b32,g4 (this shape)".
@@ -37,18 +38,22 @@ struct TunedSchedule {
 };
 
 /// What answers for this request among the records of the bundles and among those of the tuning log, the nearer match
-/// first; the bundles' where they are equally near, and of them the first bundle's. At most one of each.
+/// first; the bundles' where they are equally near, and of them the first bundle's. At most one of each. Only records
+/// of `code`, the target that is to run, since other code has other times; where that is not the device's own, only
+/// those that were measured on this very GPU.
 std::vector<TunedSchedule> tunedSchedules(BundleList bundles, std::span<const TuningRecord> log,
-                                          const AttentionSpec &spec, const Problem &problem, const DeviceFacts &device);
+                                          const AttentionSpec &spec, const Problem &problem, const DeviceFacts &device,
+                                          const Target &code);
 
 /// The image for this spec. Bundles come in their order: an earlier one that can serve wins. Within a bundle: the
-/// nearest code (exact, family, PTX), then the schedule: `given`, else the first of `tuned` that it holds, else the
-/// default of the entry's target, else the first in order.
-BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const DeviceFacts &device,
-                               const Schedule *given, std::span<const TunedSchedule> tuned);
-/// The same with what the bundles' own records say.
+/// nearest code (exact, family, PTX), then the schedule: `given`, else the first of tunedSchedules() for that code that
+/// it holds, else the default of the entry's target, else the first in order. `log`: the records of the tuning log.
 BundleChoice chooseFromBundles(BundleList bundles, const AttentionSpec &spec, const Problem &problem,
-                               const DeviceFacts &device, const Schedule *given);
+                               const DeviceFacts &device, const Schedule *given,
+                               std::span<const TuningRecord> log = {});
+/// The entries of this spec that such a choice may be of: those of the nearest code in the first bundle that serves.
+/// Empty: none does.
+std::vector<Candidate> nearestCode(BundleList bundles, const AttentionSpec &spec, const DeviceFacts &device);
 
 /// Where nothing was chosen: the refusals, or, where the bundles hold nothing of this spec, the nearest specs that they
 /// do hold with the fields that differ. One candidate a line, for the hint of a Status.

@@ -178,11 +178,9 @@ Result<Decision> Engine::State::decide(const AttentionSpec &spec, const Problem 
   const auto reason = [](std::string text) { return std::make_shared<const std::string>(std::move(text)); };
   Decision decision;
   const DeviceFacts facts = DeviceFacts::of(device);
-  std::vector<TunedSchedule> schedules;
-  if (!given)
-    schedules = tunedSchedules(bundles, tuned(spec), spec, problem, facts);
-  decision.byShape = !schedules.empty();
-  BundleChoice choice = chooseFromBundles(bundles, spec, facts, given, schedules);
+  const std::span<const TuningRecord> log = given ? std::span<const TuningRecord>() : tuned(spec);
+  BundleChoice choice = chooseFromBundles(bundles, spec, problem, facts, given, log);
+  decision.byShape = choice.byShape;
   if (choice.chosen) {
     Result<Schedule> schedule = Schedule::parse(choice.chosen->entry->schedule);
     if (!schedule)
@@ -197,6 +195,10 @@ Result<Decision> Engine::State::decide(const AttentionSpec &spec, const Problem 
     return Status(Code::NotFound,
                   fmt::format("no bundle serves {} on {} ({})", spec.text(), device.name(), device.info().name),
                   bundles.empty() ? "the policy bundle-only needs a bundle" : describeNearest(bundles, spec, choice));
+  std::vector<TunedSchedule> schedules;
+  if (!given)
+    schedules = tunedSchedules(bundles, log, spec, problem, facts, device.target());
+  decision.byShape = !schedules.empty();
   if (given) {
     decision.schedule = *given;
     decision.reason = givenReason();

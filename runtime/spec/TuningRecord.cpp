@@ -1,4 +1,4 @@
-// The choice among tuning records: exact shape, bucket, nearest shape, another GPU of the same target.
+// The choice among tuning records: exact shape, bucket, nearest shape, another GPU with code for the same target.
 #include "runtime/spec/TuningRecord.h"
 
 #include <bit>
@@ -17,8 +17,6 @@ struct Extents {
       : seqlenQ(uint64_t(problem.seqlenQ)), seqlenKv(uint64_t(problem.seqlenKv)),
         batchHeads(uint64_t(problem.batch) * uint64_t(problem.kvHeads)),
         group(problem.kvHeads > 0 ? uint64_t(problem.heads / problem.kvHeads) : 0) {}
-
-  friend bool operator==(const Extents &, const Extents &) = default;
 };
 
 uint64_t rounded(uint64_t extent) {
@@ -65,11 +63,11 @@ std::optional<RecordChoice> chooseRecord(std::span<const TuningRecord> records, 
       continue;
     const Extents found(record.problem);
     const RecordMatch match = record.device != device     ? RecordMatch::Family
-                              : found == wanted           ? RecordMatch::Exact
+                              : record.problem == problem ? RecordMatch::Exact
                               : sameBucket(found, wanted) ? RecordMatch::Bucket
                                                           : RecordMatch::Nearest;
     const double away = distance(found, wanted);
-    if (!best || std::tie(match, away) < std::tie(best->match, bestDistance)) {
+    if (!best || std::tie(match, away) <= std::tie(best->match, bestDistance)) { // of equals the last
       best = RecordChoice{&record, match};
       bestDistance = away;
     }

@@ -82,7 +82,10 @@ TEST_F(Tune, ASearchIsLoggedRecordedAndFoundByTheNextEngine) {
   EXPECT_EQ(report["recorded"], 1u);
   EXPECT_LE(task["winner"]["ms"], task["default"]["ms"]);
 
-  const std::vector<json> trials = lines("t.jsonl");
+  std::vector<json> trials = lines("t.jsonl");
+  EXPECT_EQ(trials.back()["kind"], "end");
+  EXPECT_TRUE(trials.back()["complete"]);
+  trials.pop_back();
   EXPECT_EQ(trials.size(), task["compiled"]);
   for (const json &trial : trials)
     if (trial["status"] == "measured") {

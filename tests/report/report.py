@@ -20,7 +20,7 @@ import browser
 
 WIDTHS = {1280: 2400, 400: 3000}  # width: how much of the page a screenshot holds
 SLOWEST_SECONDS = 20
-SAMPLES = {"modelled": (7, 48), "measured": (2, 16), "one": (1, 3), "empty": (0, 0), "hostile": (2, 16), "large": (48, 60)}
+SAMPLES = {"modelled": (7, 48), "measured": (2, 16), "mixed": (4, 16), "one": (1, 3), "empty": (0, 0), "hostile": (2, 16), "large": (48, 60)}
 SEARCH = ["--dtype", "bf16", "--heads", "8", "--kv-heads", "2", "--head-dim", "64", "--causal", "bottom-right", "--seqlen", "128,256",
           "--device", "sim:a100", "--trials", "8", "--margin", "0"]
 CHECKS = pathlib.Path(__file__).with_name("checks.js").read_text()
@@ -60,7 +60,7 @@ def linksOpenDetails(page, path):
 def sampleReports(writer, folder):
     for name, (tasks, trials) in SAMPLES.items():
         path = folder / f"{name}.html"
-        kind = name if name in ("modelled", "empty", "hostile") else "measured"
+        kind = name if name in ("modelled", "mixed", "empty", "hostile") else "measured"
         subprocess.run([writer, path, str(tasks), str(trials), kind], check=True)
         yield path
 

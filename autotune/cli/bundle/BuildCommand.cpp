@@ -8,6 +8,8 @@
 #include "autotune/cli/bundle/SpecList.h"
 #include "autotune/cli/files/ByteSource.h"
 #include "autotune/cli/files/OutputFile.h"
+#include "autotune/cli/tune/TuneFlags.h"
+#include "autotune/reference/Processors.h"
 #include "runtime/cache/RecordLines.h"
 
 #include <fmt/format.h>
@@ -29,6 +31,7 @@ struct BuildFlags {
   std::vector<std::string> targets, fromLog;
   std::string schedules = "default";
   std::optional<int64_t> jobs, candidates;
+  std::optional<double> margin;
   bool noPtx = false;
   CacheFlags cache;
 };
@@ -97,8 +100,8 @@ template <typename T> void addOnce(std::vector<T> &values, const T &value) {
 
 /// The winners of tuning logs: their attentions and targets, unless the flags name some of them.
 Status takeLogs(const BuildFlags &flags, const CommonFlags &common, Wanted &wanted) {
-  Result<std::vector<TuningRecord>> records =
-      recordsOfLogs(flags.fromLog, [&](const std::string &text) { remark(common, text); });
+  Result<std::vector<TuningRecord>> records = recordsOfLogs(flags.fromLog, flags.margin.value_or(TuneFlags().margin),
+                                                            [&](const std::string &text) { remark(common, text); });
   if (!records)
     return records.status();
   wanted.schedules = {ScheduleSet::Tuned, {}, *std::move(records)};
@@ -131,6 +134,8 @@ Status checkSources(const BuildFlags &flags) {
     if (given)
       first = flag;
   }
+  if (flags.margin && flags.fromLog.empty())
+    return Status(Code::InvalidArgument, "--margin is for --from-log, which is not given", "leave it out");
   if (flags.specs.empty() && flags.fromLog.empty())
     return Status(Code::InvalidArgument, "nothing says which attentions to build",
                   "add --specs FILE, or --from-log FILE for the winners of a tuning log");
@@ -207,6 +212,24 @@ Result<Wanted> readWanted(const BuildFlags &flags, const CommonFlags &common, st
   return wanted;
 }
 
+/// What is left out is said. Without any winner of the logs the bundle would be another than the one asked for.
+Status checkPlan(const BuildFlags &flags, const CommonFlags &common, const BuildPlan &plan) {
+  for (const std::string &skipped : plan.skipped)
+    remark(common, fmt::format("left out {}", skipped));
+  if (!flags.fromLog.empty() && plan.records.empty())
+    return Status(Code::InvalidArgument,
+                  fmt::format("no winner of the logs is of the attentions and targets to be built:\n  {}",
+                              fmt::join(plan.unused, "\n  ")),
+                  "build for the targets and attentions that were tuned (without --targets and --specs: all of them)");
+  if (flags.fromLog.empty() && plan.records.empty() && !plan.unused.empty())
+    remark(common, fmt::format("none of the {} in {} is of the attentions and targets to be built",
+                               counted(plan.unused.size(), "record"), flags.records));
+  for (const std::string &unused : plan.unused)
+    if (!flags.fromLog.empty())
+      remark(common, fmt::format("left out the winner for {}", unused));
+  return {};
+}
+
 struct Built {
   BundleWriter writer;
   size_t compiled = 0; ///< the others came from the disk
@@ -281,6 +304,7 @@ void report(const BuildFlags &flags, const CommonFlags &common, const BuildPlan 
     json["records"] = index.records.size();
     json["signed_by"] = bundle.signature() ? Json(bundle.signature()->key.text()) : Json(nullptr);
     json["skipped"] = plan.skipped;
+    json["unused_records"] = plan.unused;
     json["targets"] = sizesByTarget(index);
     json["largest"] = Json::array();
     for (const BundleEntry *entry : largest(index))
@@ -321,12 +345,11 @@ Result<ExitCode> build(const BuildFlags &flags, const CommonFlags &common) {
   const Result<BuildPlan> plan = planBuild(wanted->specs, wanted->targets, wanted->schedules);
   if (!plan)
     return plan.status();
-  for (const std::string &skipped : plan->skipped)
-    remark(common, fmt::format("left out {}", skipped));
-
+  if (Status status = checkPlan(flags, common, *plan); !status)
+    return status;
   ImageSource source(DiskCache::open(flags.cache.options(), warnings(common)), {});
   Progress progress(common.quiet);
-  const unsigned jobs = unsigned(flags.jobs.value_or(std::thread::hardware_concurrency()));
+  const unsigned jobs = unsigned(flags.jobs.value_or(usableProcessors()));
   const Result<Built> built = collect(*plan, compileAll(source, plan->items, jobs, progress), flags, common);
   if (!built)
     return built.status();
@@ -358,6 +381,9 @@ Command declareBundleBuild(CLI::App &app) {
   app.add_option("--from-log", flags->fromLog,
                  "the winners of these logs of `tessera tune`, with records that choose them, beside the defaults")
       ->type_name("FILE")
+      ->group("Content");
+  addValue(app, "--margin", flags->margin, parseMargin,
+           "with --from-log: times within so much of the best are equal, and a fixed order decides (default 1%)", "P%")
       ->group("Content");
   addValue(app, "--candidates", flags->candidates, parsePositive,
            "the schedules that the model puts first for each attention, to be tuned where no compiler is: `tessera "

@@ -1,6 +1,9 @@
 // The product of attentions, targets and schedules, without repetitions.
 #include "autotune/cli/bundle/BuildPlan.h"
 
+#include "runtime/bundle/RecordKey.h"
+
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -43,6 +46,17 @@ Status addPair(BuildPlan &plan, std::set<std::string> &seen, const AttentionSpec
   return {};
 }
 
+/// Why a record chooses none of the items.
+std::string whyUnused(const TuningRecord &record, const std::vector<AttentionSpec> &specs,
+                      const std::vector<Target> &targets) {
+  std::string reason = fmt::format("its schedule {} is not legal there", record.schedule.text());
+  if (std::ranges::find(specs, record.spec) == specs.end())
+    reason = "this attention is not built";
+  else if (std::ranges::find(targets, record.target, &Target::name) == targets.end())
+    reason = fmt::format("no code for {} is built", record.target);
+  return fmt::format("{}, {}, {}: {}", record.target, record.spec.text(), detail::circumstances(record), reason);
+}
+
 } // namespace
 
 std::string BuildItem::text() const { return fmt::format("{}, {}, {}", target.name, spec.text(), schedule.text()); }
@@ -56,12 +70,15 @@ Result<BuildPlan> planBuild(const std::vector<AttentionSpec> &specs, const std::
       if (pairs.insert(fmt::format("{} {}", spec.text(), target.name)).second)
         if (Status status = addPair(plan, seen, spec, target, schedules); !status)
           return status;
-  for (const TuningRecord &record : schedules.records)
-    for (const BuildItem &item : plan.items)
-      if (item.target.name == record.target && item.schedule == record.schedule && item.spec == record.spec) {
-        plan.records.push_back(record);
-        break;
-      }
+  for (const TuningRecord &record : schedules.records) {
+    const bool built = std::ranges::any_of(plan.items, [&](const BuildItem &item) {
+      return item.target.name == record.target && item.schedule == record.schedule && item.spec == record.spec;
+    });
+    if (built)
+      plan.records.push_back(record);
+    else
+      plan.unused.push_back(whyUnused(record, specs, targets));
+  }
   return plan;
 }
 

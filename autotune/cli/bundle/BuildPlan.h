@@ -30,6 +30,7 @@ struct ScheduleSet {
 struct BuildPlan {
   std::vector<BuildItem> items;      ///< no two alike
   std::vector<TuningRecord> records; ///< those that the bundle shall carry: of these attentions and targets
+  std::vector<std::string> unused;   ///< the others, each with its reason
   std::vector<std::string> skipped;  ///< schedules that are not legal, each with its reason
 };
 

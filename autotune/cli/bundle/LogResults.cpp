@@ -2,6 +2,7 @@
 #include "autotune/cli/bundle/LogResults.h"
 
 #include "autotune/cli/files/ByteSource.h"
+#include "autotune/cli/tune/LogTasks.h"
 #include "autotune/log/TrialLog.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ constexpr uint64_t kMostLog = uint64_t(1) << 30;
 
 } // namespace
 
-Result<std::vector<TuningRecord>> recordsOfLogs(const std::vector<std::string> &paths,
+Result<std::vector<TuningRecord>> recordsOfLogs(const std::vector<std::string> &paths, double margin,
                                                 const std::function<void(const std::string &)> &remark) {
   std::vector<std::vector<tune::Trial>> logs;
   for (const std::string &path : paths) {
@@ -28,8 +29,11 @@ Result<std::vector<TuningRecord>> recordsOfLogs(const std::vector<std::string> &
     logs.push_back(std::move(lines.trials));
   }
   std::vector<TuningRecord> records;
-  for (const tune::Choice &choice : tune::choose(tune::mergeTrials(logs)))
+  for (const tune::Choice &choice : tune::choose(tune::mergeTrials(logs), margin)) {
     records.push_back(choice.winner.record());
+    for (const std::string &missed : missedBy(choice))
+      remark(missed);
+  }
   if (records.empty())
     return Status(Code::InvalidArgument, fmt::format("{} holds no measured trial", paths.front()),
                   "run `tessera tune --log FILE` first; `tessera tune --status --log FILE` tells what a log holds");

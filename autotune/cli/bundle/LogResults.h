@@ -10,9 +10,10 @@
 
 namespace tessera::cli {
 
-/// The winners of tuning logs (`tessera tune --log`) as records, in a fixed order. `remark` receives damaged lines.
-/// File where a log cannot be read; InvalidArgument where nothing in them was measured.
-Result<std::vector<TuningRecord>> recordsOfLogs(const std::vector<std::string> &paths,
+/// The winners of tuning logs (`tessera tune --log`) as records, in a fixed order, times within `margin` equal.
+/// `remark` receives damaged lines, and what is left out since other tools timed it. File where a log cannot be read;
+/// InvalidArgument where nothing in them was measured.
+Result<std::vector<TuningRecord>> recordsOfLogs(const std::vector<std::string> &paths, double margin,
                                                 const std::function<void(const std::string &)> &remark);
 
 /// The default and the `count` schedules that the model puts first for this attention, at each of its shapes in the

@@ -1,16 +1,23 @@
 // BundleWorkshop: a search whose candidates are the kernels of a bundle, so that nothing is compiled where the GPU is.
 #pragma once
 
-#include "autotune/search/Workshop.h"
+#include "autotune/search/Search.h"
 #include "runtime/engine/BundleSelection.h"
 
 #include <memory>
 
 namespace tessera::cli {
 
-/// The schedules that the bundle holds of this attention in code that the device runs.
+/// The schedules that the bundle holds of this attention in the code that an engine would take on the device: of the
+/// nearest target that it runs (nearestCode), for what is for a farther one is never chosen. Sorted by their texts.
 std::vector<Schedule> offeredSchedules(const std::shared_ptr<const Bundle> &bundle, const DeviceFacts &device,
-                                       const tune::Task &task);
+                                       const AttentionSpec &spec);
+
+/// Who made them, and for what: the target of that code, which need not be the device's; the builds and assemblers,
+/// joined where kernels of several were merged, since what is timed side by side is compared all the same; the digests
+/// of the cubins. What cannot be read is left out, and said when it is its turn.
+tune::OfferedCode offeredCode(const std::shared_ptr<const Bundle> &bundle, const DeviceFacts &device,
+                              const AttentionSpec &spec);
 
 class BundleWorkshop : public tune::Workshop {
 public:

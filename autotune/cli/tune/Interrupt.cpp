@@ -29,10 +29,14 @@ Interrupt::Interrupt() {
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGXFSZ, &ignore, &formerFileSize_);
+  struct sigaction usual = {}; // where it is ignored nobody learns how a child ended
+  usual.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &usual, &formerChild_);
 }
 
 Interrupt::~Interrupt() {
   sigaction(SIGXFSZ, &formerFileSize_, nullptr);
+  sigaction(SIGCHLD, &formerChild_, nullptr);
   for (unsigned i = 0; i < 3; ++i)
     sigaction(signals_[i], &former_[i], nullptr);
 }

@@ -8,7 +8,8 @@ namespace tessera::cli {
 
 /// While it lives, the first SIGINT, SIGTERM or SIGHUP sets stop(); the second ends the process as ever. A signal that
 /// was ignored stays ignored. Meanwhile a file that may not grow further is a failure of its writer and not the end of
-/// the process (SIGXFSZ). One at a time; for the thread that runs the command.
+/// the process (SIGXFSZ), and children that end are waited for, whatever the starter of this process made of SIGCHLD.
+/// One at a time; for the thread that runs the command.
 class Interrupt {
 public:
   Interrupt();
@@ -22,7 +23,7 @@ public:
 
 private:
   static constexpr int signals_[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction former_[3] = {}, formerFileSize_ = {};
+  struct sigaction former_[3] = {}, formerFileSize_ = {}, formerChild_ = {};
 };
 
 } // namespace tessera::cli

@@ -13,22 +13,25 @@ Result<ExitCode> runPlan(const TuneFlags &flags, const CommonFlags &common) {
   const Result<std::vector<tune::Task>> tasks = flags.tasks(notes);
   if (!tasks)
     return tasks.status();
-  Result<Session> session = openSession(flags, common, tasks->front(), false);
+  const Result<tune::TrialLines> known = readLogs(logPaths(flags), true, common);
+  if (!known)
+    return known.status();
+  // Trials stand for those of the compiler that made them, so it is asked for where there are any.
+  Result<Session> session = openSession(flags, common, tasks->front(), /*forRun=*/!known->trials.empty());
   if (!session)
     return session.status();
   if (Status status = checkTasks(*session, *tasks); !status)
     return status;
   tune::SearchOptions options = flags.options();
-  if (session->bundle)
-    options.offered = [&, device = DeviceFacts::of(session->device)](const tune::Task &task) {
-      return offeredSchedules(session->bundle, device, task);
-    };
-  const Result<std::vector<tune::Plan>> plans = tune::plan(*tasks, session->facts, options);
+  addCandidates(options, *session, DiskCache::open(flags.cache.options())->tuningLog());
+  const Result<std::vector<tune::Plan>> plans = tune::plan(*tasks, session->facts, options, *known);
   if (!plans)
     return plans.status();
   for (const std::string &note : notes)
     remark(common, note);
-  printPlans(*plans, session->device.name(), std::string(session->facts.gpu.name), session->facts.target, common);
+  printPlans({*plans, session->device.name(), std::string(session->facts.gpu.name), session->facts.target,
+              session->bundle != nullptr, flags.budgetSeconds.has_value()},
+             common);
   return Right;
 }
 
@@ -36,7 +39,11 @@ Result<ExitCode> runStatus(const TuneFlags &flags, const CommonFlags &common) {
   const Result<tune::TrialLines> lines = readLogs(logPaths(flags), false, common);
   if (!lines)
     return lines.status();
-  printStatus(*lines, tasksOf(*lines, flags.margin), common);
+  const std::vector<LogTask> tasks = tasksOf(*lines, flags.margin);
+  for (const LogTask &task : tasks)
+    for (const std::string &missed : task.missed())
+      remark(common, missed);
+  printStatus(*lines, tasks, common);
   return Right;
 }
 
@@ -74,6 +81,12 @@ Result<ExitCode> runExplain(const TuneFlags &flags, const CommonFlags &common) {
     options.warn = warnings(common);
     if (!flags.bundle.empty())
       options.bundles = {flags.bundle};
+    if (!flags.publicKey.empty()) {
+      const Result<PublicKey> key = readPublicKey(flags.publicKey);
+      if (!key)
+        return key.status();
+      options.bundleKey = key->text();
+    }
     const Result<Engine> engine = Engine::create(options);
     if (!engine)
       return engine.status();
@@ -94,13 +107,25 @@ Result<ExitCode> runExplain(const TuneFlags &flags, const CommonFlags &common) {
       records.push_back(one.winner.record());
     choice.source =
         fmt::format("{}", paths.front()) + (paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "");
-    const auto found = chooseRecord(records, choice.task.spec, choice.task.problem, choice.device, device->target());
+    auto found = chooseRecord(records, choice.task.spec, choice.task.problem, choice.device, device->target());
+    // Code of another target, which a bundle brought to this very GPU.
+    for (const TuningRecord &record : records)
+      if (const Result<Target> code = Target::parse(record.target); !found && code && record.device == choice.device) {
+        found = chooseRecord(records, choice.task.spec, choice.task.problem, choice.device, *code);
+        if (found && found->match == RecordMatch::Family)
+          found.reset();
+      }
     if (found) {
+      choice.target = found->record->target;
       choice.schedule = found->record->schedule;
       choice.provenance = name(found->match);
-      choice.reason = fmt::format("tuned on {} for {} ({})", found->record->device, shapeText(found->record->problem),
-                                  choice.provenance);
-      choice.trial = choices[size_t(found->record - records.data())].winner;
+      choice.reason = fmt::format(
+          "tuned on {} for {} ({}{})", found->record->device, shapeText(found->record->problem), choice.provenance,
+          choice.target == device->target().name ? "" : fmt::format(", with code for {} from a bundle", choice.target));
+      const tune::Choice &of = choices[size_t(found->record - records.data())];
+      choice.trial = of.winner;
+      for (const std::string &missed : missedBy(of))
+        remark(common, missed);
     } else {
       choice.schedule = defaultSchedule(choice.task.spec, device->target());
       choice.provenance = "default";

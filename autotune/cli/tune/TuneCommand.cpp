@@ -1,6 +1,7 @@
 // tessera tune: finds the schedule of each attention and shape on a GPU, and keeps it where engines look for it.
 #include "autotune/cli/OutputCheck.h"
 #include "autotune/cli/Progress.h"
+#include "autotune/cli/files/ByteSource.h"
 #include "autotune/cli/tune/BundleWorkshop.h"
 #include "autotune/cli/tune/Interrupt.h"
 #include "autotune/cli/tune/TuneSession.h"
@@ -8,11 +9,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 namespace tessera::cli {
 
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr uint64_t kMostLog = uint64_t(1) << 30;
+
+/// Refuses to append to a file that holds something else, which would be the end of it. `known`: what it was read as. A
+/// log whose lines are all damaged, or whose first was cut short, is one still.
+Status checkIsLog(const std::string &path, const tune::TrialLines &known) {
+  std::error_code error;
+  if (!known.trials.empty() || !known.ends.empty() || !std::filesystem::exists(path, error))
+    return {};
+  const Result<std::string> text = files::readWhole(path, kMostLog);
+  if (!text)
+    return text.status();
+  if (text->find_first_not_of(" \t\r\n") == text->npos)
+    return {};
+  for (size_t at = 0; at < text->size(); at = std::min(text->find('\n', at), text->size() - 1) + 1) {
+    const std::string_view line = std::string_view(*text).substr(at);
+    for (const std::string_view begin : {R"({"kind":"trial")", R"({"kind":"end")"})
+      if (line.starts_with(begin) || (at == 0 && begin.starts_with(line)))
+        return {};
+  }
+  return Status(Code::InvalidArgument, fmt::format("{} holds no line of a tuning log, and --log appends to it", path),
+                "give the log a file of its own");
+}
+
+} // namespace
 
 Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common) {
   const auto start = Clock::now();
@@ -37,6 +67,8 @@ Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common) {
     return known.status();
   std::optional<tune::TrialLog> log;
   if (!flags.log.empty()) {
+    if (Status status = checkIsLog(flags.log, *known); !status)
+      return status;
     Result<tune::TrialLog> opened = tune::TrialLog::open(flags.log);
     if (!opened)
       return opened.status();
@@ -53,14 +85,9 @@ Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common) {
     return compiling.status();
   tune::SearchOptions options = flags.options();
   std::optional<BundleWorkshop> bundled;
-  if (session->bundle) {
+  if (session->bundle)
     bundled.emplace(session->bundle, DeviceFacts::of(session->device), **compiling);
-    options.offered = [&, device = DeviceFacts::of(session->device)](const tune::Task &task) {
-      return offeredSchedules(session->bundle, device, task);
-    };
-  }
-  const std::shared_ptr<const TuningLog> recorded = DiskCache::open(flags.cache.options())->tuningLog();
-  options.incumbents = [&](const tune::Task &task) { return incumbentSchedules(*recorded, task, session->facts); };
+  addCandidates(options, *session, DiskCache::open(flags.cache.options())->tuningLog());
   tune::Workshop &workshop = bundled ? static_cast<tune::Workshop &>(*bundled) : **compiling;
 
   std::string best;
@@ -73,7 +100,11 @@ Result<ExitCode> runSearch(const TuneFlags &flags, const CommonFlags &common) {
                          event.trial->measurement->modelled ? " (modelled)" : "");
     if (const auto now = Clock::now(); now - shown >= progress.interval()) {
       shown = now;
-      progress.step(progressText(event, *tasks, best));
+      tune::SearchEvent kept = event; // goes on being told while the time that is left falls
+      kept.trial = nullptr;
+      progress.step([kept, best, now, &tasks = *tasks] {
+        return progressText(kept, tasks, best, std::chrono::duration<double>(Clock::now() - now).count());
+      });
     }
   };
   Interrupt interrupt;

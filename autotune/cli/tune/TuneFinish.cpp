@@ -12,14 +12,22 @@
 namespace tessera::cli {
 namespace {
 
-/// Whether what the tuning log holds for this task was compared with the winner, be it in a run or by logs.
+/// Whether what the tuning log holds for this task was compared with the winner, be it in a run or by logs: with the
+/// same tools, or it says nothing. In a run the default was, unless something was cut off; of logs it must be known.
 bool compared(const tune::TaskOutcome &task, const TuningLog &log, bool replayed) {
+  const TuningRecord winner = task.choice->winner.record();
+  const auto wasCompared = [&](const Schedule &schedule) {
+    return std::ranges::find(task.choice->compared, schedule) != task.choice->compared.end();
+  };
   if (!replayed && !task.comparedAll)
     return false;
-  const TuningRecord winner = task.choice->winner.record();
+  if (replayed && !task.complete)
+    if (const Result<Target> target = Target::parse(winner.target);
+        target && !wasCompared(defaultSchedule(winner.spec, *target)))
+      return false;
   return std::ranges::all_of(log.of(winner.spec), [&](const TuningRecord &known) {
     return known.device != winner.device || known.target != winner.target || known.problem != winner.problem ||
-           std::ranges::any_of(task.trials, [&](const tune::Trial &trial) { return trial.schedule == known.schedule; });
+           wasCompared(known.schedule);
   });
 }
 
@@ -53,6 +61,8 @@ void record(const TuneFlags &flags, const CommonFlags &common, tune::SearchOutco
     return;
   if (Status status = cache->keepTuning(records); !status) {
     report.whyNotRecorded = status.text();
+    if (const CacheMode mode = cache->modeAskedFor(); mode != CacheMode::ReadOnly && mode != CacheMode::Off)
+      outcome.warnings.push_back("the result is not recorded: " + status.text());
     return;
   }
   report.recorded = records.size();
@@ -73,6 +83,7 @@ Result<ExitCode> finishRun(const TuneFlags &flags, const CommonFlags &common, tu
       input.gpu = facts->gpu;
     input.device = report.device;
     input.modelled = report.modelled;
+    input.replayed = report.replayed;
     if (facts) {
       input.driver = fmt::format("driver {}.{}", facts->driverVersion / 1000, facts->driverVersion % 1000 / 10);
       input.toolchain = fmt::format("{}, build {}", facts->assembler, facts->build.substr(0, 12));

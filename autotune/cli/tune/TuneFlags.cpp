@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <initializer_list>
 
 namespace tessera::cli {
 namespace {
@@ -153,7 +154,8 @@ void TuneFlags::addTo(CLI::App &app) {
       ->type_name("FILE")
       ->group("Search");
 
-  app.add_option("--log", log, "append every trial to this file; what stands in it is not done again")
+  app.add_option("--log", log,
+                 "append every trial to this file, a log or a new one; what stands in it is not done again")
       ->type_name("FILE")
       ->group("Results");
   app.add_option("--replay", replay, "the result of these logs together; nothing is compiled or measured")
@@ -162,9 +164,12 @@ void TuneFlags::addTo(CLI::App &app) {
   app.add_option("--report", report, "write an HTML report, one file")->type_name("FILE")->group("Results");
   app.add_flag("--no-record", noRecord, "do not enter the winners into the cache's tuning log, which engines choose by")
       ->group("Results");
-  app.add_flag("--dry-run", dryRun, "what would be tried, with the model's predictions; nothing is compiled")
+  app.add_flag("--dry-run", dryRun,
+               "what the same command without this would try, with the model's predictions; nothing is compiled")
       ->group("Results");
-  app.add_flag("--status", status, "how far the run of --log, or those of --replay, came")->group("Results");
+  app.add_flag("--status", status,
+               "how far the run of --log, or those of --replay, came: the best so far, and what is complete")
+      ->group("Results");
   app.add_option(
          "--explain", explainShape,
          "which schedule this shape gets, why, and what the model says of it: from --log or --replay, else as an "
@@ -174,31 +179,52 @@ void TuneFlags::addTo(CLI::App &app) {
   cache.addTo(app);
 }
 
-/// What is read from logs is not said by flags too.
-Status TuneFlags::checkLogsAlone() const {
-  if (!explainShape.empty()) // asks about an attention and a device
-    return {};
-  const char *mode = status ? "--status" : "--replay";
-  if (status && !report.empty())
-    return refuse("--report is of a run, and --status makes none", "--replay makes one of logs");
-  for (const CLI::Option *option : app_->get_options()) {
-    const std::string group = option->get_group(), name = option->get_single_name();
-    if (option->count() > 0 && name != "margin" && (group == "Attention" || group == "Search"))
-      return refuse(fmt::format("--{} has no effect with {}, which tells what the logs hold", name, mode),
-                    "leave it out; give only the logs that shall count");
-  }
+/// What a question does not depend on is not said beside it, lest it look as if it did. A dry run asks about a whole
+/// command line, and everything of that may stand.
+Status TuneFlags::checkIdleFlags() const {
+  const bool explain = !explainShape.empty(), logs = !log.empty() || !replay.empty();
+  const auto isOneOf = [](const std::string &name, std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const auto idle = [&](const std::string &group, const std::string &name) {
+    const bool searching = group == "Search" && name != "margin";
+    if (explain)
+      return isOneOf(name, {"bundle", "public-key"}) || group == "Disk cache"  ? logs
+             : name == "margin"                                                ? !logs
+             : isOneOf(name, {"seqlen", "seqlen-q", "seqlen-kv", "no-record"}) ? true
+                                                                               : searching && name != "device";
+    if (status)
+      return searching || group == "Attention" || group == "Disk cache" || name == "no-record";
+    return !replay.empty() && (searching || group == "Attention");
+  };
+  const char *mode = explain ? "--explain" : status ? "--status" : "--replay";
+  const char *why = explain && logs ? "which asks the logs about this shape"
+                    : explain       ? "which asks what an engine chooses for this shape"
+                                    : "which tells what the logs hold";
+  for (const CLI::Option *option : app_->get_options())
+    if (option->count() > 0 && idle(option->get_group(), option->get_single_name()))
+      return refuse(fmt::format("--{} has no effect with {}, {}", option->get_single_name(), mode, why),
+                    explain ? "leave it out" : "leave it out; give only the logs that shall count");
+  return {};
+}
+
+/// The log is appended to: no other file of the command may be it.
+Status TuneFlags::checkFiles() const {
+  for (const char *name : {"--log", "--report", "--bundle", "--specs"})
+    if (const CLI::Option *option = app_->get_option(name); option->count() > 0 && option->as<std::string>().empty())
+      return refuse(fmt::format("{} is given an empty name", name), "name a file, or leave it out");
+  const std::pair<const char *, const std::string &> others[] = {
+      {"--report", report}, {"--specs", specs}, {"--bundle", bundle}, {"--public-key", publicKey}};
+  for (const auto &[name, path] : others)
+    if (!log.empty() && !path.empty() && sameName(log, path))
+      return refuse(fmt::format("--log and {} are both {}, and the log is appended to", name, log),
+                    "give the log a file of its own");
   return {};
 }
 
 Status TuneFlags::check() const {
-  for (const char *name : {"--log", "--report", "--bundle", "--specs"})
-    if (const CLI::Option *option = app_->get_option(name); option->count() > 0 && option->as<std::string>().empty())
-      return refuse(fmt::format("{} is given an empty name", name), "name a file, or leave it out");
-  if (!log.empty() && !report.empty() && sameName(log, report))
-    return refuse(fmt::format("--log and --report are both to go to {}", log), "name two files");
-  if (!replay.empty() || status)
-    if (Status status = checkLogsAlone(); !status)
-      return status;
+  if (Status status = checkFiles(); !status)
+    return status;
   if (!specs.empty())
     for (const CLI::Option *option :
          app_->get_options([](const CLI::Option *one) { return one->get_group() == "Attention"; }))
@@ -232,7 +258,7 @@ Status TuneFlags::check() const {
     return refuse("--exhaustive takes the whole space, and --top a part of it", "leave one of them out");
   if (!publicKey.empty() && bundle.empty())
     return refuse("--public-key is for --bundle, which is not given", "leave it out, or name the bundle");
-  return {};
+  return checkIdleFlags();
 }
 
 Result<std::vector<tune::Task>> TuneFlags::tasks(std::vector<std::string> &notes) const {

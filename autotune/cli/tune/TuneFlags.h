@@ -38,7 +38,8 @@ struct TuneFlags {
   tune::SearchOptions options() const;
 
 private:
-  Status checkLogsAlone() const;
+  Status checkIdleFlags() const;
+  Status checkFiles() const;
   const CLI::App *app_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 
 #include "autotune/cli/Columns.h"
 #include "autotune/cli/Print.h"
+#include "autotune/report/Words.h"
 #include "autotune/space/Words.h"
 
 #include <fmt/format.h>
@@ -14,25 +15,14 @@
 namespace tessera::cli {
 namespace {
 
+using tune::report::Times;
+
 /// Statuses as people read them: a time may be modelled.
 std::string statusText(tune::TrialStatus status) {
   return status == tune::TrialStatus::Measured    ? "timed"
          : status == tune::TrialStatus::Predicted ? "dropped early"
          : status == tune::TrialStatus::Spills    ? "with spills"
                                                   : std::string(tune::name(status));
-}
-
-std::string timeText(double milliseconds) { return fmt::format("{:.4g} ms", milliseconds); }
-
-Json predictionJson(const tune::Prediction &prediction) {
-  Json json;
-  json["ms"] = number(prediction.milliseconds);
-  json["bound"] = prediction.bound;
-  json["blocks_per_sm"] = prediction.blocksPerSm;
-  json["waves"] = number(prediction.waves);
-  for (const tune::Term &term : prediction.terms)
-    json["terms_ms"][term.name] = number(term.milliseconds);
-  return json;
 }
 
 Json measurementJson(const tune::Trial &trial) {
@@ -114,29 +104,46 @@ std::string shapeText(const Problem &problem) {
              : fmt::format("{} x {} heads, {} x {}", problem.batch, heads, problem.seqlenQ, problem.seqlenKv);
 }
 
+std::string timeText(double milliseconds) { return fmt::format("{:.4g} ms", milliseconds); }
+
+Json predictionJson(const tune::Prediction &prediction) {
+  Json json;
+  json["ms"] = number(prediction.milliseconds);
+  json["bound"] = prediction.bound;
+  json["blocks_per_sm"] = prediction.blocksPerSm;
+  json["waves"] = number(prediction.waves);
+  for (const tune::Term &term : prediction.terms)
+    json["terms_ms"][term.name] = number(term.milliseconds);
+  return json;
+}
+
 std::string progressText(const tune::SearchEvent &event, const std::vector<tune::Task> &tasks,
-                         const std::string &bestSoFar) {
+                         const std::string &bestSoFar, double secondsSince) {
   std::string text = fmt::format("{}/{}", event.task + 1, event.tasks);
   if (event.task < tasks.size())
     text += fmt::format(" ({})", shapeText(tasks[event.task].problem));
   text += fmt::format(": compiled {} of {}, timed {}", event.compiled, event.toCompile, event.measured);
   if (!bestSoFar.empty())
     text += ", best " + bestSoFar;
-  if (event.etaSeconds)
-    text += fmt::format(", about {:.0f} s left", *event.etaSeconds);
+  if (const double left = event.etaSeconds.value_or(0) - secondsSince; left >= 0.5)
+    text += fmt::format(", about {:.0f} s left", left);
   return text;
 }
 
 void printOutcome(const TuneReport &report, const CommonFlags &common) {
   const tune::SearchOutcome &outcome = *report.outcome;
+  const Times::Kind without = report.modelled ? Times::Modelled : Times::Measured;
+  const Times::Kind times = tune::report::timesOf(outcome, without).kind;
   if (common.json) {
     Json json;
     json["device"] = report.device;
     json["gpu"] = report.gpu.empty() ? Json(nullptr) : Json(report.gpu);
-    json["modelled"] = report.modelled;
+    json["modelled"] = times == Times::Both ? Json(nullptr) : Json(times == Times::Modelled);
     json["tasks"] = Json::array();
-    for (const tune::TaskOutcome &task : outcome.tasks)
+    for (const tune::TaskOutcome &task : outcome.tasks) {
       json["tasks"].push_back(outcomeJson(task));
+      json["tasks"].back()["modelled"] = tune::report::timesOf(task, without).kind != Times::Measured;
+    }
     json["interrupted"] = outcome.interrupted;
     json["out_of_budget"] = outcome.outOfBudget;
     json["seconds"] = number(report.seconds);
@@ -144,6 +151,7 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
     json["report"] = report.html.empty() ? Json(nullptr) : Json(report.html);
     json["recorded"] = report.recorded;
     json["recorded_in"] = report.recordedIn.empty() ? Json(nullptr) : Json(report.recordedIn);
+    json["why_not_recorded"] = report.recordedIn.empty() ? Json(report.whyNotRecorded) : Json(nullptr);
     json["notes"] = report.notes;
     json["warnings"] = outcome.warnings;
     return printJson(json);
@@ -152,16 +160,18 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
   head.row("device", report.device);
   for (const std::string &note : report.notes)
     head.row("note", note);
-  if (report.modelled)
+  if (times == Times::Modelled)
     head.row("times", report.gpu.empty() ? "modelled: no time was measured"
                                          : fmt::format("modelled for {}: no time was measured", report.gpu));
+  else if (times == Times::Both)
+    head.row("times", "of simulated devices modelled, of others measured");
   head.print();
   show("\n");
   const bool devices = severalDevices(outcome);
   Columns columns({{"attention"},
                    {devices ? "shape and device" : "shape"},
                    {"schedule"},
-                   {report.modelled ? "modelled" : "time", Columns::Right},
+                   {times == Times::Modelled ? "modelled" : "time", Columns::Right},
                    {"gain", Columns::Right},
                    {"compiled", Columns::Right},
                    {"of legal", Columns::Right}});
@@ -171,8 +181,10 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
         {tune::specWords(task.task.spec),
          shapeText(task.task.problem) + (devices && !task.trials.empty() ? ", " + task.trials.front().device : ""),
          choice ? choice->winner.schedule.text() : "none",
-         choice ? timeText(choice->winner.measurement->milliseconds) : "-", choice ? gainText(*choice) : "-",
-         fmt::format("{}", task.compiled), fmt::format("{}", task.legal)});
+         choice ? timeText(choice->winner.measurement->milliseconds) +
+                      (times == Times::Both && choice->winner.measurement->modelled ? " (modelled)" : "")
+                : "-",
+         choice ? gainText(*choice) : "-", fmt::format("{}", task.compiled), fmt::format("{}", task.legal)});
   }
   columns.print();
   show("\n");
@@ -203,64 +215,6 @@ void printOutcome(const TuneReport &report, const CommonFlags &common) {
   foot.print();
 }
 
-void printPlans(const std::vector<tune::Plan> &plans, const std::string &device, const std::string &gpu,
-                const Target &target, const CommonFlags &common) {
-  if (common.json) {
-    Json json;
-    json["device"] = device;
-    json["gpu"] = gpu;
-    for (const tune::Plan &plan : plans) {
-      Json one;
-      one["spec"] = plan.task.spec.text();
-      one["shape"] = tune::shapeJson(plan.task.problem);
-      one["space"] = {{"combinations", plan.space.combinations},
-                      {"legal", plan.space.legal.size()},
-                      {"refused", plan.space.refused}};
-      one["candidates"] = Json::array();
-      for (const auto &[schedule, prediction] : plan.candidates) {
-        one["candidates"].push_back(predictionJson(prediction));
-        one["candidates"].back()["schedule"] = schedule.text();
-      }
-      json["tasks"].push_back(std::move(one));
-    }
-    return printJson(json);
-  }
-  constexpr size_t kShown = 10;
-  for (const tune::Plan &plan : plans) {
-    show("{}, {} on {}\n", tune::specWords(plan.task.spec), shapeText(plan.task.problem), device);
-    show("  {} of {} combinations are legal, {} would be compiled\n", plan.space.legal.size(), plan.space.combinations,
-         plan.candidates.size());
-    for (const auto &[reason, count] : plan.space.refused)
-      show("  not {}: {}\n", count, reason);
-    show("\n");
-    Columns columns({{"", Columns::Right},
-                     {"schedule"},
-                     {"predicted", Columns::Right},
-                     {"bound by"},
-                     {"blocks/SM", Columns::Right}});
-    for (size_t i = 0; i < std::min(kShown, plan.candidates.size()); ++i) {
-      const auto &[schedule, prediction] = plan.candidates[i];
-      columns.row({fmt::format("{}", i + 1), schedule.text(), timeText(prediction.milliseconds), prediction.bound,
-                   fmt::format("{}", prediction.blocksPerSm)});
-    }
-    columns.print();
-    if (plan.candidates.size() > kShown)
-      show("and {} more (--json has them all)\n", plan.candidates.size() - kShown);
-    show("\n");
-  }
-  show("knobs (--knob NAME=V,V):\n");
-  Columns knobs({{"name"}, {"values"}, {"meaning"}});
-  for (const tune::Knob &knob : tune::Knob::all()) {
-    std::vector<std::string> values; // over all tasks
-    for (const tune::Plan &plan : plans)
-      for (const std::string &value : knob.values(plan.task, target))
-        if (std::ranges::find(values, value) == values.end())
-          values.push_back(value);
-    knobs.row({std::string(knob.name), fmt::format("{}", fmt::join(values, ",")), std::string(knob.meaning)});
-  }
-  knobs.print();
-}
-
 void printStatus(const tune::TrialLines &lines, const std::vector<LogTask> &tasks, const CommonFlags &common) {
   std::map<tune::TrialStatus, size_t> byStatus;
   for (const tune::Trial &trial : lines.trials)
@@ -282,7 +236,7 @@ void printStatus(const tune::TrialLines &lines, const std::vector<LogTask> &task
       one["complete"] = task.completeness.complete();
       one["parts"] = {{"done", task.completeness.done}, {"of", task.completeness.parts}};
       one["trials"] = task.trials.size();
-      one["timed"] = choice ? choice->measured : 0;
+      one["timed"] = task.timed;
       one["refused"] = choice ? choice->refused : 0;
       one["winner"] = choice ? measurementJson(choice->winner) : Json(nullptr);
       one["gain"] = choice ? number(choice->gain()) : Json(nullptr);
@@ -309,8 +263,7 @@ void printStatus(const tune::TrialLines &lines, const std::vector<LogTask> &task
                  choice ? timeText(choice->winner.measurement->milliseconds) +
                               (choice->winner.measurement->modelled ? " (modelled)" : "")
                         : "-",
-                 choice ? gainText(*choice) : "-", fmt::format("{}", choice ? choice->measured : 0),
-                 completeText(task.completeness)});
+                 choice ? gainText(*choice) : "-", fmt::format("{}", task.timed), completeText(task.completeness)});
   }
   columns.print();
 }

@@ -13,15 +13,18 @@ namespace tessera::cli {
 
 /// "1 x 32/8 heads, 2048 queries, 2048 keys".
 std::string shapeText(const Problem &problem);
-/// One line for a progress display.
+/// "0.009774 ms".
+std::string timeText(double milliseconds);
+Json predictionJson(const tune::Prediction &prediction);
+/// One line for a progress display, so many seconds after the event.
 std::string progressText(const tune::SearchEvent &event, const std::vector<tune::Task> &tasks,
-                         const std::string &bestSoFar);
+                         const std::string &bestSoFar, double secondsSince = 0);
 
 /// What a run was and what it left behind.
 struct TuneReport {
   std::string device;
-  std::string gpu; ///< the model's; empty: several, or not known
-  bool modelled = false;
+  std::string gpu;       ///< the model's; empty: several, or not known
+  bool modelled = false; ///< what times would be where there is none; else the trials say what they are
   bool replayed = false; ///< from logs
   std::vector<std::string> notes;
   const tune::SearchOutcome *outcome = nullptr;
@@ -33,8 +36,15 @@ struct TuneReport {
 };
 void printOutcome(const TuneReport &report, const CommonFlags &common);
 
-void printPlans(const std::vector<tune::Plan> &plans, const std::string &device, const std::string &gpu,
-                const Target &target, const CommonFlags &common);
+/// What a run would do.
+struct PlanReport {
+  std::vector<tune::Plan> plans;
+  std::string device, gpu;
+  Target target;
+  bool bundled = false; ///< kernels come from a bundle
+  bool timed = false;   ///< a budget of time may end it before that
+};
+void printPlans(const PlanReport &report, const CommonFlags &common);
 
 /// How far logs are, by task and device.
 void printStatus(const tune::TrialLines &lines, const std::vector<LogTask> &tasks, const CommonFlags &common);

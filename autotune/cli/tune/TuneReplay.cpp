@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -28,6 +29,32 @@ void describeSpace(tune::TaskOutcome &task, const std::string &targetName) {
   task.refused = space->refused;
 }
 
+/// A wrong answer of the tools that the result is of counts against it, and so does one that was given since then; an
+/// older one of other tools is theirs, and was perhaps mended.
+void warnOfWrong(tune::TaskOutcome &task, const std::vector<tune::Trial> &others, std::vector<std::string> &warnings) {
+  const int64_t now = tune::secondsNow();
+  int64_t newest = INT64_MIN;
+  for (const tune::Trial &trial : task.trials)
+    newest = std::max(newest, tune::recency(trial.time, now));
+  const auto words = [](const tune::Trial &trial) {
+    return fmt::format("by {} for {}, {} on {}", trial.schedule.text(), tune::specWords(trial.task.spec),
+                       shapeText(trial.task.problem), trial.device);
+  };
+  for (const tune::Trial &trial : others)
+    if (trial.status == tune::TrialStatus::Wrong) {
+      if (tune::recency(trial.time, now) > newest)
+        task.trials.push_back(trial);
+      else
+        warnings.push_back(
+            fmt::format("a wrong answer {} was given with other tools than the result is of ({}), and is "
+                        "left out like all of theirs: {}",
+                        words(trial), tune::Tools::of(trial).text(), trial.reason));
+    }
+  for (const tune::Trial &trial : task.trials)
+    if (trial.status == tune::TrialStatus::Wrong)
+      warnings.push_back(fmt::format("WRONG ANSWER {}: {}", words(trial), trial.reason));
+}
+
 /// The outcome that logs amount to, in the form of a run: one task for each attention, shape and device, those without
 /// winner too.
 tune::SearchOutcome replayed(std::vector<LogTask> tasks) {
@@ -35,19 +62,16 @@ tune::SearchOutcome replayed(std::vector<LogTask> tasks) {
   for (LogTask &logged : tasks) {
     tune::TaskOutcome &task = outcome.tasks.emplace_back();
     task.task = logged.task;
-    task.trials = std::move(logged.trials);
+    task.trials = logged.trials;
     task.choice = std::move(logged.choice);
     task.complete = logged.completeness.complete();
     describeSpace(task, logged.target);
     task.fromLog = task.trials.size();
-    for (const tune::Trial &trial : task.trials) {
-      task.compiled += trial.footprint.has_value();
-      task.measured += trial.status == tune::TrialStatus::Measured;
-      if (trial.status == tune::TrialStatus::Wrong)
-        outcome.warnings.push_back(fmt::format("WRONG ANSWER by {} for {}, {} on {}: {}", trial.schedule.text(),
-                                               tune::specWords(trial.task.spec), shapeText(trial.task.problem),
-                                               trial.device, trial.reason));
-    }
+    task.compiled = logged.compiled;
+    task.measured = logged.timed;
+    warnOfWrong(task, logged.others, outcome.warnings);
+    for (std::string &warning : logged.missed())
+      outcome.warnings.push_back("a part of the logs is left out: " + std::move(warning));
     if (!task.choice)
       outcome.warnings.push_back(fmt::format("no schedule was found for {}, {} on {}: of {} none was right and timed",
                                              tune::specWords(task.task.spec), shapeText(task.task.problem),
@@ -75,11 +99,11 @@ Result<ExitCode> runReplay(const TuneFlags &flags, const CommonFlags &common) {
   TuneReport report;
   report.replayed = true;
   std::set<std::string> devices;
-  const tune::Trial *first = &lines->trials.front();
-  for (const LogTask &task : tasks) {
+  const auto filled = std::ranges::find_if(tasks, [](const LogTask &task) { return !task.trials.empty(); });
+  const tune::Trial *first = &filled->trials.front();
+  for (const LogTask &task : tasks)
     devices.insert(task.device);
-    report.modelled |= task.choice && task.choice->winner.measurement->modelled;
-  }
+  report.modelled = std::ranges::all_of(devices, isSimulatedDevice);
   for (const std::string &device : devices)
     report.device += (report.device.empty() ? "" : ", ") + device;
   std::optional<tune::RunFacts> facts;

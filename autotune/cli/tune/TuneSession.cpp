@@ -11,21 +11,22 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 namespace tessera::cli {
 namespace {
 
 constexpr uint64_t kMostLog = uint64_t(1) << 30;
 
-/// The compiler that the workers will use, as trials name it.
-Result<std::pair<std::string, std::string>> identify(const TuneFlags &flags, const Target &target,
-                                                     const tune::Task &task, const Bundle *bundle) {
-  if (bundle) { // its kernels were made elsewhere, by whatever made them
-    std::string builds;
-    for (const std::string &build : bundle->index().builds)
-      builds += (builds.empty() ? "" : "+") + build;
-    return std::pair(builds, std::string("bundle"));
+/// Who makes the kernels, as trials name it: the compiler that the workers will use, or that of the bundle's.
+Result<std::pair<std::string, std::string>> identify(const TuneFlags &flags, const Device &device,
+                                                     const tune::Task &task,
+                                                     const std::shared_ptr<const Bundle> &bundle) {
+  if (bundle) {
+    const tune::OfferedCode code = offeredCode(bundle, DeviceFacts::of(device), task.spec);
+    return std::pair(code.build, code.assembler);
   }
+  const Target &target = device.target();
   ImageSource source(DiskCache::open(flags.cache.options(), [](const std::string &) {}), {});
   const Result<ImageKey> key = source.keyOf(task.spec, defaultSchedule(task.spec, target), target);
   if (!key)
@@ -88,7 +89,7 @@ Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, c
   }
   Result<std::pair<std::string, std::string>> compiler = std::pair<std::string, std::string>();
   if (forRun)
-    compiler = identify(flags, device->target(), task, bundle.get());
+    compiler = identify(flags, *device, task, bundle);
   if (!compiler)
     return compiler.status();
   const int driver = device->context()->driver().version();
@@ -97,12 +98,28 @@ Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, c
                  std::move(bundle)};
 }
 
-std::vector<Schedule> incumbentSchedules(const TuningLog &log, const tune::Task &task, const tune::RunFacts &facts) {
-  std::vector<Schedule> schedules;
-  for (const TuningRecord &record : log.of(task.spec))
-    if (record.problem == task.problem && record.device == facts.device && record.target == facts.target.name)
-      schedules.push_back(record.schedule);
-  return schedules;
+void addCandidates(tune::SearchOptions &options, const Session &session, std::shared_ptr<const TuningLog> recorded) {
+  if (session.bundle) {
+    options.offered = [&session, device = DeviceFacts::of(session.device)](const tune::Task &task) {
+      return offeredSchedules(session.bundle, device, task.spec);
+    };
+    // Digests take reading every kernel, and are asked for more than once.
+    auto known = std::make_shared<std::map<std::string, tune::OfferedCode>>();
+    options.code = [&session, device = DeviceFacts::of(session.device), known](const tune::Task &task) {
+      const auto [code, added] = known->try_emplace(task.spec.text());
+      if (added)
+        code->second = offeredCode(session.bundle, device, task.spec);
+      return code->second;
+    };
+  }
+  options.incumbents = [&session, recorded = std::move(recorded), code = options.code](const tune::Task &task) {
+    const std::string target(code ? code(task).target.name : session.facts.target.name);
+    std::vector<Schedule> schedules;
+    for (const TuningRecord &record : recorded->of(task.spec))
+      if (record.problem == task.problem && record.device == session.facts.device && record.target == target)
+        schedules.push_back(record.schedule);
+    return schedules;
+  };
 }
 
 Status checkTasks(const Session &session, const std::vector<tune::Task> &tasks) {
@@ -120,7 +137,7 @@ Status checkTasks(const Session &session, const std::vector<tune::Task> &tasks) 
                     fmt::format("{}, {}: its tensors take {:.4g} GiB, and {} has {:.4g}", tune::specWords(spec),
                                 shapeText(p), bytes / gibibyte, session.device.name(), memory / gibibyte),
                     "tune for shorter lengths or a smaller batch");
-    if (session.bundle && offeredSchedules(session.bundle, DeviceFacts::of(session.device), task).empty()) {
+    if (session.bundle && offeredSchedules(session.bundle, DeviceFacts::of(session.device), spec).empty()) {
       const BundleChoice choice =
           chooseFromBundles({&session.bundle, 1}, spec, p, DeviceFacts::of(session.device), nullptr);
       return Status(Code::NotFound,

@@ -30,9 +30,10 @@ struct Session {
 /// Opens the device and the bundle; for a run, also finds out who compiles.
 Result<Session> openSession(const TuneFlags &flags, const CommonFlags &common, const tune::Task &task, bool forRun);
 
-/// The schedules that the cache's tuning log holds for this task on this device: they are compared with, so that no
-/// search records something worse than what is known.
-std::vector<Schedule> incumbentSchedules(const TuningLog &log, const tune::Task &task, const tune::RunFacts &facts);
+/// What the searches of this session choose among: the kernels of its bundle, if it has one, and in any case what the
+/// cache's tuning log holds for the task, on this device and for the code that runs there: it is compared with, so that
+/// no search records something worse than what is known. The session outlives the options.
+void addCandidates(tune::SearchOptions &options, const Session &session, std::shared_ptr<const TuningLog> recorded);
 
 /// Refuses a task whose tensors the device cannot hold, or that the bundle has nothing for.
 Status checkTasks(const Session &session, const std::vector<tune::Task> &tasks);

@@ -124,6 +124,47 @@ TEST_F(TuningLogFile, DamagedLinesCostNothingElseAndGoWithTheNextRecord) {
   EXPECT_EQ(warnings.size(), 1u);
 }
 
+TEST_F(TuningLogFile, LinesOfANewerTesseraAreCarriedAlong) {
+  const auto with = [&](const std::string &text, const std::string &by) {
+    std::string line = recordLine(record(512));
+    return line.replace(line.find(text), text.size(), by);
+  };
+  const std::string knob = with("qsmem,online", "qsmem,online,tma"), spec = with("v1:in", "v7:in"),
+                    target = with("\"sm_80\"", "\"sm_80x\""), legal = with("kv32", "kv24");
+  writeFile(path, knob + spec + "{\"spec\": 1}\n" + target + recordLine(record(512)) + legal);
+  EXPECT_EQ(kept(), std::vector{record(512)});
+  EXPECT_EQ(open()->tuningLog()->all().damaged.size(), 5u) << "which are said";
+  keep({record(1024)});
+  const std::string after = recordLine(record(512)) + recordLine(record(1024)) + knob + spec + target + legal;
+  EXPECT_EQ(fileBytes(path), after) << "they stand last, and count where they are understood";
+  EXPECT_EQ(warnings, std::vector{"lines of the tuning log " + path +
+                                  " that held no record are gone: line 3: 'spec' is not there, or no text"});
+  keep({record(1024)});
+  EXPECT_EQ(fileBytes(path), after);
+  EXPECT_EQ(warnings.size(), 1u);
+  keep({}); // mends it, as was asked
+  EXPECT_EQ(fileBytes(path), recordLine(record(512)) + recordLine(record(1024)));
+}
+
+TEST_F(TuningLogFile, LinesOfANewerTesseraLeaveRoom) {
+  std::string line = recordLine(record(512)), text;
+  line.replace(line.find("online"), 6, "online,tma");
+  for (size_t i = 0; i < TuningLog::maxRecords; ++i)
+    text += line;
+  writeFile(path, text);
+  keep({record(1024)});
+  EXPECT_EQ(kept(), std::vector{record(1024)});
+  EXPECT_EQ(size_t(std::ranges::count(fileBytes(path), '\n')), TuningLog::maxRecords / 2 + 1);
+  line.insert(line.size() - 2, ",\"more\":\"" + std::string(60000, 'x') + "\"");
+  text.clear();
+  while (text.size() + line.size() <= TuningLog::maxBytes)
+    text += line;
+  writeFile(path, text);
+  keep({record(1024)});
+  EXPECT_EQ(kept(), std::vector{record(1024)});
+  EXPECT_LE(fileBytes(path).size(), TuningLog::maxBytes / 2 + 1000);
+}
+
 TEST_F(TuningLogFile, TheOldestGoBeyondTheBound) {
   std::vector<TuningRecord> many;
   for (size_t i = 0; i < TuningLog::maxRecords + 3; ++i)
@@ -191,9 +232,19 @@ TEST_F(TuningLogFile, ModesReadAndWriteAsTheySay) {
   }
   EXPECT_EQ(open(CacheMode::ReadOnly)->tuningLog()->of({}).size(), 1u);
   EXPECT_EQ(open(CacheMode::Off)->tuningLog()->fault(), CacheMiss::Off);
-  EXPECT_EQ(open(CacheMode::Refresh)->tuningLog()->fault(), CacheMiss::Off);
+  EXPECT_EQ(open(CacheMode::Refresh)->tuningLog()->of({}), std::vector{record(512)})
+      << "kernels are compiled anew, not chosen anew";
   EXPECT_TRUE(open(CacheMode::Refresh)->keepTuning(std::vector{record(1024)}));
   EXPECT_EQ(kept().size(), 2u) << "refresh keeps what was there";
+}
+
+TEST_F(TuningLogFile, AFolderThatIsNotToBeUsedIsNotBlamedOnAModeThatNobodySet) {
+  std::filesystem::permissions(folder.path, std::filesystem::perms::all); // anybody may write there
+  const Status status = open()->keepTuning(std::vector{record(512)});
+  EXPECT_EQ(status.code(), Code::File);
+  EXPECT_NE(status.message().find("its folder is not to be used"), std::string::npos) << status.text();
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find(folder.path), std::string::npos) << warnings[0];
 }
 
 TEST_F(TuningLogFile, ACacheThatIsNotThereYetIsMade) {

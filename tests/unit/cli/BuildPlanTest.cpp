@@ -68,6 +68,10 @@ TEST(BuildPlan, TunedHoldsTheDefaultAndTheRecordsThatFit) {
   for (const TuningRecord &record : plan->records)
     EXPECT_EQ(record, fits);
   EXPECT_FALSE(plan->records.empty());
+  ASSERT_EQ(plan->unused.size(), 3u);
+  EXPECT_NE(plan->unused[0].find("no code for sm_90 is built"), std::string::npos) << plan->unused[0];
+  EXPECT_NE(plan->unused[1].find("this attention is not built"), std::string::npos) << plan->unused[1];
+  EXPECT_NE(plan->unused[2].find("is not legal"), std::string::npos) << plan->unused[2];
 }
 
 TEST(BuildPlan, CandidateFilesNameTheLineAtFault) {

@@ -66,7 +66,9 @@ TEST_F(TuneCommand, TheStatusOfALogTellsWhichPartsAreMissing) {
   EXPECT_NE(read("out").find("2 of 2 tasks: the logs do not say"), std::string::npos) << read("out");
   EXPECT_EQ(tune(shards + "1/2 --log 1.jsonl"), 1);
   EXPECT_EQ(tune("--status --replay 1.jsonl 2.jsonl --json"), 0);
-  for (const nlohmann::json &task : nlohmann::json::parse(read("out"))["tasks"])
+  const nlohmann::json status = nlohmann::json::parse(read("out"));
+  EXPECT_EQ(status["tasks"].size(), 2u);
+  for (const nlohmann::json &task : status["tasks"])
     EXPECT_EQ(task["parts"], nlohmann::json::parse(R"({"done": 2, "of": 2})"));
   EXPECT_EQ(tune("--replay 1.jsonl 2.jsonl --no-record"), 1);
   EXPECT_EQ(read("out").find("incomplete"), std::string::npos) << read("out");

@@ -139,7 +139,7 @@ TEST_F(BundleSelection, B4_74_TheNearerRecordWinsAndTheBundlesWhereBothAreAsNear
   add({fakes::image(spec, "sm_80", shipped), fakes::image(spec, "sm_80")}, {record(512, shipped)});
   const std::vector<TuningRecord> log = {record(512, logged), record(4096, logged)};
   const auto tuned = [&](int64_t seqlen, std::span<const TuningRecord> log) {
-    return tunedSchedules(bundles, log, spec, {1, 1, 1, seqlen, seqlen}, facts(8, 0));
+    return tunedSchedules(bundles, log, spec, {1, 1, 1, seqlen, seqlen}, facts(8, 0), facts(8, 0).target);
   };
 
   const std::vector<TunedSchedule> exact = tuned(512, log);
@@ -155,10 +155,34 @@ TEST_F(BundleSelection, B4_74_TheNearerRecordWinsAndTheBundlesWhereBothAreAsNear
   EXPECT_EQ(tuned(4096, family)[0].schedule, shipped);
 
   // A bundle that lacks what the log says serves what its own record says.
-  const std::vector<TunedSchedule> both = tuned(4096, log);
-  const BundleChoice choice = chooseFromBundles(bundles, spec, facts(8, 0), nullptr, both);
+  const BundleChoice choice = chooseFromBundles(bundles, spec, {1, 1, 1, 4096, 4096}, facts(8, 0), nullptr, log);
   EXPECT_EQ(choice.chosen->entry->schedule, shipped.text());
   EXPECT_EQ(choice.scheduleReason, "tuned on GPU 8.0 for q512,kv512,b1,g1 (the nearest shape)");
+}
+
+TEST_F(BundleSelection, B4_74_TheRecordIsOfTheCodeThatRuns) {
+  const AttentionSpec spec;
+  const Schedule standard = defaultSchedule(spec, *Target::parse("sm_80"));
+  Schedule found = standard, other = standard;
+  found.tileKv = 32, other.tileKv = 16;
+  const auto record = [&](const char *device, const char *target, const Schedule &schedule) {
+    return TuningRecord{spec, device, target, {1, 1, 1, 512, 512}, schedule};
+  };
+  add({fakes::image(spec, "sm_80"), fakes::image(spec, "sm_80", found), fakes::image(spec, "sm_80", other)});
+  const auto chosen = [&](const std::vector<TuningRecord> &log) {
+    const BundleChoice choice = chooseFromBundles(bundles, spec, {1, 1, 1, 512, 512}, facts(8, 6), nullptr, log);
+    EXPECT_EQ(targetOf(choice), "sm_80");
+    EXPECT_EQ(choice.byShape, choice.match.has_value());
+    return std::string(choice.chosen->entry->schedule);
+  };
+  // sm_80 code on a GPU of sm_86.
+  EXPECT_EQ(chosen({record("GPU 8.6", "sm_80", found)}), found.text());
+  EXPECT_EQ(chosen({record("GPU 8.6", "sm_86", other), record("GPU 8.6", "sm_80", found)}), found.text());
+  EXPECT_EQ(chosen({record("GPU 8.6", "sm_86", other)}), standard.text()) << "times of other code";
+  EXPECT_EQ(chosen({record("GPU 8.0", "sm_80", other)}), standard.text()) << "a GPU of another architecture";
+  // What is compiled there is sm_86 code.
+  const TuningRecord log[] = {record("GPU 8.6", "sm_80", found)};
+  EXPECT_TRUE(tunedSchedules({}, log, spec, {1, 1, 1, 512, 512}, facts(8, 6), facts(8, 6).target).empty());
 }
 
 TEST_F(BundleSelection, AnEarlierBundleWins) {

@@ -148,6 +148,74 @@ TEST(Choice, B4_77_TimesOfOtherToolsAreNotCompared) {
   }
 }
 
+TEST(Choice, B4_77_WhatIsLeftOutForItsToolsIsCounted) {
+  Trial fast = measured(32, 0.5), again = measured(16, 1.5), wrong = refused(48, TrialStatus::Wrong);
+  for (Trial *trial : {&fast, &again, &wrong}) {
+    trial->driverVersion = 12080;
+    trial->time = 999;
+  }
+  Trial beaten = measured(112, 3); // by an earlier round
+  beaten.status = TrialStatus::Predicted;
+  const Choice choice =
+      choose(std::vector{fast, again, wrong, measured(16, 2), refused(80, TrialStatus::Failed),
+                         refused(96, TrialStatus::Duplicate), beaten, refused(128, TrialStatus::Predicted)})[0];
+  EXPECT_EQ(choice.winner.schedule.tileKv, 16u);
+  ASSERT_EQ(choice.leftOut.size(), 1u);
+  EXPECT_EQ(choice.leftOut[0].tools, Tools::of(fast));
+  EXPECT_EQ(choice.leftOut[0].trials, 3u);
+  EXPECT_EQ(choice.leftOut[0].missed, 1u) << "16 was timed again";
+  EXPECT_EQ(choice.leftOut[0].tools.text(), "build build, nvJitLink 13.0, driver 12.8");
+  // It was compared with what the same tools timed or found unfit, and with nothing else.
+  std::vector<unsigned> compared;
+  for (const Schedule &schedule : choice.compared)
+    compared.push_back(schedule.tileKv);
+  std::ranges::sort(compared);
+  EXPECT_EQ(compared, (std::vector<unsigned>{16, 80, 96, 112})) << "128 was never timed";
+  EXPECT_TRUE(choose(std::vector{measured(16, 2)})[0].leftOut.empty());
+}
+
+TEST(Choice, WhatBrokeSinceThenWithOtherToolsIsNotChosen) {
+  for (const TrialStatus status : {TrialStatus::Wrong, TrialStatus::Faulted}) {
+    Trial broke = refused(32, status);
+    broke.driverVersion = 13010;
+    broke.time = 1001;
+    EXPECT_EQ(winnerOf({measured(32, 1), measured(16, 2), broke}), 16u);
+    broke.time = 999;
+    EXPECT_EQ(winnerOf({measured(32, 1), measured(16, 2), broke}), 32u) << "it was right afterwards";
+  }
+}
+
+TEST(Choice, AClockThatWasAheadDecidesNothing) {
+  Trial ahead = measured(32, 1);
+  ahead.build = "another";
+  ahead.time = 2000000;
+  const auto winner = [&](int64_t now) {
+    return choose(std::vector{ahead, measured(16, 2)}, 0.01, now)[0].winner.schedule.tileKv;
+  };
+  EXPECT_EQ(winner(2000000), 32u);
+  EXPECT_EQ(winner(1990000), 32u) << "clocks differ";
+  EXPECT_EQ(winner(1000000), 16u) << "but not by days";
+  ahead.time = INT64_MAX;
+  EXPECT_EQ(winner(-1), 16u);
+  // Nor does a line that does not say when it was logged.
+  ahead.time = 0;
+  const std::vector<Trial> read = readTrials(lineOf(ahead) + lineOf(measured(16, 2))).trials;
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(choose(read)[0].winner.schedule.tileKv, 16u);
+}
+
+TEST(Choice, WithoutATimeTheNewestToolsCount) {
+  Trial older = refused(32, TrialStatus::Failed), newer = refused(48, TrialStatus::Wrong);
+  older.build = "older";
+  older.time = 999;
+  const std::vector<const Trial *> trials = {&older, &newer};
+  const Comparable sorted = comparable(trials, 2000);
+  EXPECT_EQ(sorted.counting, std::vector<const Trial *>{&newer});
+  EXPECT_EQ(sorted.others, std::vector<const Trial *>{&older});
+  EXPECT_EQ(sorted.timed, 0u);
+  EXPECT_TRUE(comparable({}, 2000).counting.empty());
+}
+
 TEST(Choice, OfSeveralTrialsOfOneScheduleTheSurestCounts) {
   Trial rough = measured(32, 0.5), throttled = measured(32, 0.4), stopped = measured(32, 0.3);
   rough.measurement->repeats = 3;
@@ -209,6 +277,17 @@ TEST(StandsFor, B4_74_EverythingThatTheTimeDependsOnCounts) {
   differs([](Trial &trial) { trial.build = "other"; });
   differs([](Trial &trial) { trial.assembler = "other"; });
   differs([](Trial &trial) { trial.driverVersion = 12080; });
+}
+
+TEST(StandsFor, B4_74_OtherMachineCodeIsAnotherKernelWhereItIsKnown) {
+  Trial logged = measured(32, 1), wanted = measured(32, 1);
+  logged.cubinDigest = "aa";
+  EXPECT_TRUE(standsFor(logged, wanted)) << "it is not compiled yet";
+  EXPECT_TRUE(standsFor(wanted, logged));
+  wanted.cubinDigest = "aa";
+  EXPECT_TRUE(standsFor(logged, wanted));
+  wanted.cubinDigest = "bb";
+  EXPECT_FALSE(standsFor(logged, wanted));
 }
 
 } // namespace

@@ -75,6 +75,7 @@ TEST(Trial, EveryFieldIsReadBackExactly) {
 TEST(Trial, WhatIsAbsentStaysAbsent) {
   Trial trial;
   trial.target = "sm_80";
+  trial.time = 1; // 0 is not logged yet
   const Trial after = read(trial);
   EXPECT_FALSE(after.compileMs || after.footprint || after.before || after.after || after.verification ||
                after.measurement);
@@ -194,6 +195,12 @@ TEST(TrialLines, WhatNoTunerCanHaveFoundIsDamaged) {
          m.lowMs = m.milliseconds = m.highMs = -1;
        }),
        "a time of -1 ms"},
+      {with([](Trial &trial, Measurement &) { trial.before = Prediction{.milliseconds = 1e308}; }),
+       "a predicted time of 1e+308 ms; times are 1e-06 to 1000000000 ms"},
+      {with([](Trial &trial, Measurement &) { trial.after = Prediction{.milliseconds = 5e-324}; }),
+       "a predicted time of 5e-324 ms"},
+      {with([](Trial &trial, Measurement &) { trial.after = Prediction{.milliseconds = -1}; }),
+       "a predicted time of -1 ms"},
   };
   for (const auto &[trial, part] : cases) {
     const TrialLines lines = readTrials(lineOf(good) + lineOf(trial) + lineOf(good));
@@ -207,6 +214,7 @@ TEST(TrialLines, WhatNoTunerCanHaveFoundIsDamaged) {
       with([](Trial &trial, Measurement &) { trial.target = "sm_70"; }), // another Tessera may know it
       with([](Trial &trial, Measurement &) { trial.status = TrialStatus::Failed, trial.schedule.stages = 9; }),
       timed(1e-6, 1e-6, 1e9),
+      with([](Trial &trial, Measurement &) { trial.before = Prediction{.milliseconds = HUGE_VAL}; }), // cannot run
   };
   for (const Trial &trial : sound)
     EXPECT_EQ(textOf(read(trial)), textOf(trial));

@@ -58,7 +58,7 @@ TEST_F(GpuRig, VerifiesAtTheTasksOwnShapeToo) {
   const Result<Verification> right = rig->verify(compiled(task.spec, scheduleOf(everyTile)), task);
   ASSERT_TRUE(right) << right.status().text();
   EXPECT_TRUE(right->right) << right->complaint;
-  EXPECT_TRUE(right->against.starts_with("f64 at 1x2x69x141, ")) << right->against;
+  EXPECT_TRUE(right->against.starts_with("f64 at 1x4x69x141, ")) << right->against;
   EXPECT_NE(right->against.find("at 1x2x70x100"), std::string::npos) << right->against;
   const Result<Verification> wrong = rig->verify(compiled(task.spec, scheduleOf(everyTile), "no-rescale-u"), task);
   ASSERT_TRUE(wrong) << wrong.status().text();

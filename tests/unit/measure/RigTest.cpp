@@ -5,6 +5,7 @@
 #include "autotune/measure/Timing.h"
 #include "tests/unit/measure/Kernels.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 using namespace tessera;
@@ -49,6 +50,21 @@ TEST(Rig, B4_AModelledTimeIsNeverAMeasurement) {
   EXPECT_EQ(measured->lowMs, measured->milliseconds);
   EXPECT_EQ(measured->highMs, measured->milliseconds);
   EXPECT_EQ(measured->milliseconds, rig->predictCompiled(image(), task)->milliseconds);
+}
+
+TEST(Rig, B4_ATimeThatIsNoneIsRefused) {
+  SKIP_WITHOUT_COMPILER();
+  const auto rig = openRig();
+  ASSERT_TRUE(rig);
+  KernelImage tooLarge = image();
+  tooLarge.registers = 300;
+  const Result<Prediction> prediction = rig->predictCompiled(tooLarge, task);
+  ASSERT_TRUE(prediction) << prediction.status().text();
+  EXPECT_TRUE(std::isinf(prediction->milliseconds));
+  const Result<Measurement> measured = rig->measure(tooLarge, task, {});
+  ASSERT_FALSE(measured) << measured->milliseconds;
+  EXPECT_EQ(measured.status().code(), Code::Unsupported);
+  EXPECT_NE(measured.status().text().find("300 registers"), std::string::npos) << measured.status().text();
 }
 
 TEST(Rig, CountsAKernelOnceForAllShapesOfOneGeometry) {

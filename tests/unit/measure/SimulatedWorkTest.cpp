@@ -2,6 +2,7 @@
 #include "autotune/measure/SimulatedWork.h"
 
 #include "autotune/measure/SimulatorControl.h"
+#include "autotune/model/Model.h"
 #include "tests/unit/measure/Kernels.h"
 
 #include <cmath>
@@ -124,6 +125,26 @@ TEST(SimulatedWork, AWindowNarrowerThanTheLaunchesSeesItsLeftEdge) {
   const Result<BlockWork> work = simulateWork(compiled(spec, schedule), task, simulatedA100());
   ASSERT_TRUE(work) << work.status().text();
   EXPECT_GT(work->fixed.instructions, 0);
+}
+
+// A last tile of few keys copies less than the others: `fixed` is then below zero, and the time must be none the less a
+// time.
+TEST(SimulatedWork, ARaggedTailCopiesLessAndItsTimeIsFinite) {
+  SKIP_WITHOUT_COMPILER();
+  const Schedule schedule = scheduleOf("v1:q16,kv80,w1,s1,lazy8,add,qsmem,online");
+  const AttentionSpec spec = specOf(64, Mask::causal(Align::BottomRight));
+  const Task task{spec, {4, 16, 2, 1, 481}};
+  const Result<BlockWork> work = simulateWork(compiled(spec, schedule), task, simulatedA100());
+  ASSERT_TRUE(work) << work.status().text();
+  EXPECT_EQ(work->perTile.fillBytes, 80.0 * (64 + 64) * 2);
+  EXPECT_EQ(work->fixed.fillBytes, (1 + 2.0 - 2 * 80) * 64 * 2) << "one query, and one key of the last tile's 80";
+  EXPECT_LT(work->fixed.fillBytes, 0);
+  const Prediction prediction = predict(*Gpu::find("a100"), task, schedule, estimateFootprint(task, schedule), *work);
+  EXPECT_TRUE(std::isfinite(prediction.milliseconds));
+  for (const Term &term : prediction.terms)
+    EXPECT_TRUE(std::isfinite(term.milliseconds) && term.milliseconds >= 0) << prediction.text();
+  const double estimated = predict(*Gpu::find("a100"), task, schedule).milliseconds;
+  EXPECT_NEAR(prediction.milliseconds, estimated, 0.25 * estimated);
 }
 
 TEST(SimulatedWork, TasksOfOneGeometryShareTheirLaunches) {

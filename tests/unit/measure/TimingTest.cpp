@@ -103,6 +103,27 @@ TEST_F(Timing, ALaunchThatFailsFailsTheRun) {
   EXPECT_EQ(replay->run().status().message(), "no such tensor");
 }
 
+TEST_F(Timing, WhatIsLoadedDuringTheFirstRunDoesNotHideThatTheKernelIsShort) {
+  size_t calls = 0;
+  std::vector<size_t> rounds;
+  const auto make = [&](size_t count) {
+    rounds.push_back(count);
+    const auto loading = [&](StreamHandle stream) {
+      const Status launched = launch(++calls == 2 ? 500000 : 1000)(stream); // the first call is of the capture
+      const Status waited = synchronize(*device->context(), stream);        // which this makes impossible
+      return launched.ok() ? waited : launched;
+    };
+    return Replay::create(*device, std::vector<Launch>(count, loading));
+  };
+  const double loaded = once(500000);
+  ASSERT_GT(loaded, 0.5);
+  const Result<Measurement> result = time(make, *device, {.mostMilliseconds = 100});
+  ASSERT_TRUE(result) << result.status().text();
+  ASSERT_EQ(rounds.size(), 2u) << "one round is too short for events";
+  EXPECT_GT(rounds[1], 1u);
+  EXPECT_NEAR(result->milliseconds, once(1000), 0.01 * once(1000));
+}
+
 TEST_F(Timing, TheHostIsAskedWhileTheDeviceIsBusy) {
   const Result<Replay> replay = replayOf(10)(1);
   ASSERT_TRUE(replay);

@@ -210,6 +210,23 @@ TEST(SmallCases, HaveTheTasksMaskAndGroupAndEveryKindOfTail) {
   EXPECT_EQ(kvHeads, (std::set<int64_t>{1, 2}));
 }
 
+TEST(SmallCases, OfAShapeOnlyTheRatioOfItsHeadsCounts) {
+  const Schedule schedule = scheduleOf("v1:q64,kv32,w4,s1,anchored,add,qsmem,online,pack,persist");
+  const AttentionSpec spec = specOf(64, Mask::window(100, 0, Align::BottomRight));
+  const auto textsOf = [&](const Problem &problem) {
+    std::vector<std::string> texts;
+    for (const SmallCase &test : smallCases({spec, problem}, schedule, /*residentBlocks=*/216)) {
+      const Problem &p = test.problem;
+      texts.push_back(
+          fmt::format("{}x{}/{}x{}x{} {}", p.batch, p.heads, p.kvHeads, p.seqlenQ, p.seqlenKv, test.growth));
+    }
+    return texts;
+  };
+  const std::vector<std::string> many = textsOf({4, 24, 8, 4096, 4096});
+  EXPECT_EQ(textsOf({1, 3, 1, 7, 100000}), many) << "what is right for one KV head is used for several";
+  EXPECT_NE(textsOf({1, 4, 1, 7, 100000}), many);
+}
+
 TEST(SmallCases, HaveMoreHeadsThanAHeadGroupAndSeveralTilesOfEach) {
   for (const char *pack : {"", ",pack"})
     for (unsigned headGroup : {2u, 3u, 8u, 32u, 64u})
@@ -261,13 +278,13 @@ TEST(Verdict, OfAComparisonIsItsWorst) {
 const Task ownShape{specOf(64, Mask::causal(Align::BottomRight)), {2, 2, 1, 150, 200}};
 
 Result<Verification> verifyAtOwnShape(const KernelImage &image, const Result<NaiveAttention> &naive,
-                                      double mostFlops = 40e12) {
+                                      double mostFlops = 40e12, double mostSeconds = 100) {
   const Result<Kernel> kernel = Kernel::load(image, simulatedA100());
   if (!kernel)
     return kernel.status();
   const auto simulator = *SimulatorControl::of(simulatedA100());
   const ScopedSimulatorOptions quick(*simulator, {{"checks", false}, {"counters", false}});
-  return verifyOwnShape(*kernel, simulatedA100(), ownShape, naive, mostFlops);
+  return verifyOwnShape(*kernel, simulatedA100(), ownShape, naive, mostFlops, mostSeconds);
 }
 
 TEST(OwnShape, TheNaiveKernelAgreesAndNoticesAMutant) {
@@ -292,6 +309,17 @@ TEST(OwnShape, TheNaiveKernelAgreesAndNoticesAMutant) {
                        3.5 * NaiveAttention::flopsPerHead(ownShape.spec, ownShape.problem));
   ASSERT_TRUE(some) << some.status().text();
   EXPECT_EQ(some->against, "naive kernel at 2x2x150x200, 3 of 4 heads");
+  const Result<Verification> hurried =
+      verifyAtOwnShape(compiled(ownShape.spec, scheduleOf(everySchedule)), naive, 40e12, /*mostSeconds=*/1e-9);
+  ASSERT_TRUE(hurried) << hurried.status().text();
+  EXPECT_EQ(hurried->against, "naive kernel at 2x2x150x200, 1 of 4 heads");
+  const Result<Verification> huge =
+      verifyAtOwnShape(compiled(ownShape.spec, scheduleOf(everySchedule)), naive,
+                       0.5 * NaiveAttention::flopsPerHead(ownShape.spec, ownShape.problem));
+  ASSERT_TRUE(huge) << huge.status().text();
+  EXPECT_TRUE(huge->right) << huge->complaint;
+  EXPECT_EQ(huge->against,
+            "f64 at 2x2x150x200, 15 rows in each of 4 of 4 heads (one head is too much for the naive kernel)");
 }
 
 TEST(OwnShape, WithoutNvrtcASampleOfRowsIsComparedAndItSaysSo) {

@@ -80,6 +80,68 @@ TEST(Estimate, FootprintsLeaveRoomForAsManyBlocksAsTheAssemblersReportDoes) {
   }
 }
 
+TEST(Estimate, FewWarpsOnAWideTileHoldTheirCopies) {
+  const struct {
+    DType dtype;
+    unsigned dim;
+    const char *text;
+    unsigned registers, spillBytes; ///< reported by nvJitLink 13.0 for sm_80, under a causal mask
+  } kernels[] = {
+      {DType::F32, 128, "v1:q16,kv32,w1,s1,lazy8,add,qsmem,online", 226, 0},
+      {DType::F32, 128, "v1:q16,kv64,w1,s1,every,add,qsmem,online", 254, 32},
+      {DType::F32, 128, "v1:q16,kv80,w1,s1,every,add,qsmem,online", 255, 136},
+      {DType::F32, 128, "v1:q16,kv128,w1,s1,lazy8,add,qreg,online", 255, 1520},
+      {DType::F32, 64, "v1:q16,kv80,w1,s1,lazy8,add,qsmem,online", 234, 0},
+      {DType::F32, 64, "v1:q32,kv64,w2,s1,anchored,add,qsmem,online", 172, 0},
+      {DType::BF16, 128, "v1:q16,kv48,w1,s1,lazy8,add,qsmem,online", 198, 0},
+      {DType::BF16, 128, "v1:q16,kv96,w1,s1,anchored,add,qsmem,online", 255, 0},
+      {DType::BF16, 64, "v1:q32,kv128,w2,s1,anchored,add,qsmem,online", 196, 0},
+  };
+  for (const auto &kernel : kernels) {
+    Task task = usualTask(kernel.dim, true, 1024);
+    task.spec.dtype = kernel.dtype;
+    const Footprint footprint = estimateFootprint(task, schedule(kernel.text));
+    EXPECT_NEAR(footprint.registers, kernel.registers, 0.12 * kernel.registers) << kernel.text;
+    EXPECT_EQ(footprint.spillBytes > 0, kernel.spillBytes > 0) << kernel.text << ": " << footprint.spillBytes;
+  }
+}
+
+TEST(Estimate, NoCountIsBelowZeroWhateverTheDims) {
+  for (unsigned dim : {8, 64, 192, 256})
+    for (unsigned valueDim : {8, 64, 256})
+      for (DType dtype : {DType::BF16, DType::F32}) {
+        Task task = usualTask(dim, true, 2048);
+        task.spec.valueDim = valueDim;
+        task.spec.dtype = dtype;
+        const Space space = *Space::of(task, *Target::parse("sm_90"));
+        for (const Schedule &one : space.legal) {
+          const BlockWork work = estimateWork(task, one);
+          for (const Work *part : {&work.fixed, &work.perTile})
+            for (double count : {part->mmaFlops, part->instructions, part->fma, part->alu, part->mufu, part->shuffle,
+                                 part->sharedWavefronts, part->fillBytes, part->storeBytes, part->barriers})
+              ASSERT_GE(count, 0) << task.spec.text() << " " << one.text();
+        }
+      }
+}
+
+TEST(Work, WithoutNegativesKeepsTheTotalOfABlock) {
+  BlockWork work;
+  work.fixed = {10, 10, -60, 10, 10, 10, 10, -20, 10, 10, 3};
+  work.perTile = {5, 5, 20, -1, 5, 5, 5, 8, 5, 5, 2};
+  const BlockWork spread = work.withoutNegatives(4);
+  EXPECT_EQ(spread.fixed.fma, 0);
+  EXPECT_EQ(spread.perTile.fma, 5);
+  EXPECT_EQ(spread.fixed.alu, 6);
+  EXPECT_EQ(spread.perTile.alu, 0);
+  EXPECT_EQ(spread.fixed.fillBytes, 0);
+  EXPECT_EQ(spread.perTile.fillBytes, 3);
+  EXPECT_EQ(spread.fixed.mmaFlops, 10) << "what is not negative stays";
+  EXPECT_EQ(spread.perTile.barriers, 2);
+  const BlockWork none = work.withoutNegatives(0);
+  EXPECT_EQ(none.fixed.fillBytes, 0) << "a block that visits no tile has no last one";
+  EXPECT_EQ(none.perTile.fillBytes, 8);
+}
+
 TEST(Work, AddsAndScalesEveryCount) {
   Work one{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   Work sum = one;

@@ -195,6 +195,16 @@ TEST(Model, MemoryMovesInputsAndOutputsAtLeastOnce) {
   });
 }
 
+TEST(Model, NarrowWindowsReadAllKeysOfALongSequenceAndFewOfALongCache) {
+  const Gpu gpu = *Gpu::find("a100");
+  const Schedule one = schedule("v1:q128,kv64,w4,s1,lazy8,add,qsmem,online");
+  Task task = usualTask(128, false, 16384);
+  task.spec.mask = Mask::window(255, 0, Align::BottomRight);
+  EXPECT_GE(predict(gpu, task, one).memoryBytes, 4.0 * 16384 * 32 * 128 * 2) << "Q, K, V and O";
+  task.problem.seqlenQ = 1;
+  EXPECT_LT(predict(gpu, task, one).memoryBytes, 2.0 * 400 * 32 * 128 * 2) << "the last 256 keys";
+}
+
 TEST(Model, HeadsBeyondL2AreReadAgain) {
   const Gpu rtx3090 = *Gpu::find("rtx3090"), rtx4090 = *Gpu::find("rtx4090");
   Task task = usualTask(128, false, 8192);
@@ -255,12 +265,31 @@ TEST(Rank, IsBestFirstWithTiesInTheFixedOrder) {
     seen[order[i]] = true;
     if (i == 0)
       continue;
-    const double before = predict(gpu, task, legal[order[i - 1]]).milliseconds;
-    const double now = predict(gpu, task, legal[order[i]]).milliseconds;
+    const auto expected = [&](size_t place) {
+      const Schedule &one = legal[order[place]];
+      return std::pair(estimateFootprint(task, one).spillBytes > 0, predict(gpu, task, one).milliseconds);
+    };
+    const auto before = expected(i - 1), now = expected(i);
     ASSERT_LE(before, now);
     if (before == now)
       ASSERT_LT(preference(legal[order[i - 1]], legal[order[i]], task, targetOf(gpu)), 0);
   }
+}
+
+TEST(Rank, WhatIsExpectedToSpillComesLast) {
+  const Gpu gpu = *Gpu::find("a100");
+  Task task = usualTask(128, true, 1025);
+  task.spec.dtype = DType::F32;
+  task.problem = {1, 8, 8, 1, 1025};
+  const std::vector<Schedule> legal = Space::of(task, targetOf(gpu))->legal;
+  size_t spilling = 0;
+  for (size_t i : rank(gpu, task, legal, targetOf(gpu))) {
+    const bool spills = estimateFootprint(task, legal[i]).spillBytes > 0;
+    ASSERT_TRUE(spills || !spilling) << legal[i].text();
+    spilling += spills;
+  }
+  EXPECT_GT(spilling, 10u) << "one warp on wide tiles of f32";
+  EXPECT_LT(spilling, legal.size());
 }
 
 TEST(Rank, TakesMicrosecondsPerSchedule) {

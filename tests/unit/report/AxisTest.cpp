@@ -35,6 +35,16 @@ TEST(Axis, DrawsEveryRangeWithFewTicks) {
       {},        {5},           {0},          {1, 1.0001},    {0.001, 1000}, {1e-12, 1e12},
       {99, 101}, {0, 0},        {1, inf, -3}, {std::nan("")}, {0.4, 0.46},   {2, 3, 4, 5},
       {-5, 5},   {12345, 12346}};
+  // What a log may hold as a prediction, though no clock can.
+  const std::vector<std::vector<double>> extreme{{1e308, 1}, {5e-324, 1}, {5e-324}, {1e308}, {5e-324, 1.7e308}};
+  for (const std::vector<double> &range : extreme) {
+    const Axis axis(Axis::Log, range);
+    ASSERT_LT(axis.low(), axis.high());
+    for (const double value : range)
+      EXPECT_TRUE(std::isfinite(axis.at(value))) << value;
+    for (const Tick &tick : axis.ticks(6))
+      EXPECT_TRUE(std::isfinite(axis.at(tick.value))) << tick.value;
+  }
   for (const Axis::Kind kind : {Axis::Linear, Axis::Log})
     for (const std::vector<double> &range : ranges) {
       const Axis axis(kind, range);

@@ -42,7 +42,7 @@ TEST(Roofline, RoofIsTheMatrixRateOfTheInputs) {
 
 TEST(Roofline, MarksEachCandidateThatHasATimeAndCountsTheOthers) {
   const SearchOutcome outcome = sampleOutcome(1, 16, false);
-  const std::string html = rooflineChart(sampleGpu(), outcome.tasks[0], {.modelled = false});
+  const std::string html = rooflineChart(sampleGpu(), outcome.tasks[0], {Times::Measured});
   EXPECT_EQ(occurrences(html, "<title>"), 10u);
   EXPECT_EQ(occurrences(html, "class=\"winner\""), 1u);
   EXPECT_EQ(occurrences(html, "class=\"default\""), 1u);
@@ -54,14 +54,14 @@ TEST(Roofline, MarksEachCandidateThatHasATimeAndCountsTheOthers) {
 
 TEST(Roofline, DrawsWithoutRoofsWhereTheGpuIsNotKnown) {
   const SearchOutcome outcome = sampleOutcome(1, 16, false);
-  const std::string html = rooflineChart(Gpu{}, outcome.tasks[0], {.modelled = false});
+  const std::string html = rooflineChart(Gpu{}, outcome.tasks[0], {Times::Measured});
   EXPECT_EQ(occurrences(html, "class=\"line"), 0u);
   EXPECT_EQ(occurrences(html, "<title>"), 10u);
 }
 
 TEST(Predicted, OnlyMeasuredOnesAreComparedAndTheCorrelationIsPrinted) {
   const SearchOutcome outcome = sampleOutcome(1, 16, false);
-  const std::string html = predictionChart(outcome.tasks[0], {.modelled = false});
+  const std::string html = predictionChart(outcome.tasks[0], {Times::Measured});
   EXPECT_EQ(occurrences(html, "<title>"), outcome.tasks[0].measured);
   EXPECT_NE(html.find("(7 candidates)"), std::string::npos);
 }
@@ -69,8 +69,8 @@ TEST(Predicted, OnlyMeasuredOnesAreComparedAndTheCorrelationIsPrinted) {
 TEST(Charts, SayInWordsWhenThereIsNothingToDraw) {
   TaskOutcome empty;
   for (const std::string &html :
-       {rooflineChart(sampleGpu(), empty, {.modelled = false}), predictionChart(empty, {.modelled = false}),
-        convergenceChart(empty, {.modelled = false})}) {
+       {rooflineChart(sampleGpu(), empty, {Times::Measured}), predictionChart(empty, {Times::Measured}),
+        convergenceChart(empty, {Times::Measured})}) {
     EXPECT_EQ(html.find("<svg"), std::string::npos);
     EXPECT_NE(html.find("class=\"none\""), std::string::npos);
   }
@@ -78,7 +78,7 @@ TEST(Charts, SayInWordsWhenThereIsNothingToDraw) {
 
 TEST(Convergence, TheLineEndsAtTheLeastTime) {
   const SearchOutcome outcome = sampleOutcome(1, 48, true);
-  const std::string html = convergenceChart(outcome.tasks[0], {.modelled = true});
+  const std::string html = convergenceChart(outcome.tasks[0], {Times::Modelled});
   EXPECT_EQ(occurrences(html, "class=\"line best\""), 1u);
   EXPECT_NE(html.find("modelled time, ms"), std::string::npos);
   EXPECT_NE(html.find("The least time was found after"), std::string::npos);

@@ -94,6 +94,41 @@ TEST(Report, AModelledTimeAmongMeasuredOnesIsMarked) {
   EXPECT_NE(report(outcome, false).find("<i>modelled</i>"), std::string::npos);
 }
 
+TEST(Report, MeasuredAndModelledTasksTogetherAreToldApart) {
+  SearchOutcome outcome = sampleOutcome(1, 16, true);
+  outcome.tasks.push_back(sampleOutcome(2, 16, false).tasks[1]);
+  for (const bool modelled : {false, true}) { // whatever else is known: the trials say it
+    const std::string html = report(outcome, modelled);
+    EXPECT_EQ(html.find("No time was measured"), std::string::npos) << "one was";
+    EXPECT_NE(html.find("Some times are modelled, not measured."), std::string::npos);
+    const size_t winners = html.find("<h2>Winners"), rest = html.find("<h2>Task by task");
+    const std::string table = html.substr(winners, rest - winners);
+    EXPECT_NE(table.find("<i>modelled</i>"), std::string::npos);
+    EXPECT_NE(table.find("<i>measured</i>"), std::string::npos);
+    // Each task by itself has times of one kind.
+    const size_t second = html.find("id=\"task-2\"");
+    EXPECT_NE(html.substr(rest, second - rest).find("modelled time, ms"), std::string::npos);
+    EXPECT_EQ(html.substr(rest, second - rest).find("measured time"), std::string::npos);
+    EXPECT_NE(html.substr(second).find("measured time, ms"), std::string::npos);
+    EXPECT_EQ(html.substr(second).find("modelled time"), std::string::npos);
+  }
+}
+
+TEST(Report, OfLogsItTellsWhatTheySayWasFinished) {
+  SearchOutcome outcome = sampleOutcome(1, 16, false);
+  ReportInput input = sampleInput(outcome, false);
+  input.replayed = true;
+  const std::string whole = reportHtml(input);
+  EXPECT_NE(whole.find("<b>1</b><span>task finished"), std::string::npos);
+  for (const char *what : {"by this run", "unfinished", "do not say"})
+    EXPECT_EQ(whole.find(what), std::string::npos) << what;
+  outcome.tasks[0].complete = false;
+  const std::string part = reportHtml(input);
+  EXPECT_NE(part.find("<b>0 of 1</b><span>task finished"), std::string::npos);
+  EXPECT_NE(part.find("the logs do not say that all that was planned was tried"), std::string::npos);
+  EXPECT_EQ(part.find("The plan was not carried out"), std::string::npos) << "which nobody knows";
+}
+
 TEST(Report, SameInputGivesTheSameBytes) {
   EXPECT_EQ(report(sampleOutcome(7, 48, true), true), report(sampleOutcome(7, 48, true), true));
 }
@@ -202,6 +237,13 @@ TEST(Report, InfinityAndNanAreTexts) {
   EXPECT_EQ(html.find("nan"), std::string::npos);
   EXPECT_EQ(html.find("inf"), std::string::npos);
   EXPECT_NE(html.find("∞"), std::string::npos);
+  for (const double strange : {1e308, 5e-324}) { // finite, and no less strange to an axis
+    outcome = sampleOutcome(1, 4, false);
+    outcome.tasks[0].trials[1].before->milliseconds = strange;
+    const std::string page = report(outcome, false);
+    EXPECT_EQ(page.find("nan"), std::string::npos) << strange;
+    EXPECT_EQ(page.find("inf"), std::string::npos) << strange;
+  }
 }
 
 TEST(Report, ALargeRunStaysUnderThreeMegabytes) {

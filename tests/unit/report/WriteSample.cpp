@@ -1,4 +1,4 @@
-// Writes the report of a made-up run: write-sample-report FILE TASKS TRIALS modelled|measured|empty|hostile.
+// Writes the report of a made-up run: write-sample-report FILE TASKS TRIALS modelled|measured|mixed|empty|hostile.
 #include "tests/unit/report/SampleOutcome.h"
 
 #include <cstdio>
@@ -10,7 +10,7 @@ using namespace tessera::tune;
 
 int main(int argc, char **argv) {
   if (argc != 5) {
-    std::fprintf(stderr, "usage: write-sample-report FILE TASKS TRIALS modelled|measured|empty|hostile\n");
+    std::fprintf(stderr, "usage: write-sample-report FILE TASKS TRIALS modelled|measured|mixed|empty|hostile\n");
     return 2;
   }
   const std::string_view kind = argv[4];
@@ -18,6 +18,10 @@ int main(int argc, char **argv) {
   SearchOutcome outcome =
       sampleOutcome(std::strtoul(argv[2], nullptr, 10), std::strtoul(argv[3], nullptr, 10), modelled);
   ReportInput input = sampleInput(outcome, modelled);
+  if (kind == "mixed") // logs of a simulator and of a GPU together
+    for (size_t i = 0; i < outcome.tasks.size(); i += 2)
+      outcome.tasks[i] = sampleOutcome(outcome.tasks.size(), std::strtoul(argv[3], nullptr, 10), true).tasks[i];
+  input.replayed = kind == "mixed";
   if (kind == "empty")
     outcome = {};
   if (kind == "hostile") {

@@ -123,9 +123,9 @@ TEST_F(BudgetTest, TimeThatEndsBeforeTheFirstIsCompiledHasAFewSecondsOfGrace) {
 }
 
 TEST_F(BudgetTest, AStopHasNoGrace) {
-  options.seconds = 0.01;
+  options.seconds = 0.1; // enough to begin with, on a machine that is busy
   workshop.everyCompile = [&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
     stop = true;
   };
   const SearchOutcome outcome = run({taskOf()});
@@ -191,11 +191,15 @@ TEST_F(BudgetTest, EventsTellWhereTheRunStands) {
 TEST_F(BudgetTest, TheTimeLeftComesFromMediansOfWhatWasDone) {
   Pace pace;
   EXPECT_EQ(pace.left(10, 0, 1), std::nullopt) << "nothing is known yet";
-  pace.candidates(4, 4, true);
-  pace.candidates(8, 4, true);
-  pace.candidates(400, 4, true); // one that hung
-  EXPECT_DOUBLE_EQ(*pace.left(10, 5, 3), 30) << "what is shared may cost as much";
-  pace.candidates(2, 4, false);
+  pace.wave({.compileSeconds = 40, .restSeconds = 20, .compiled = 4, .tried = 4, .first = true});
+  EXPECT_DOUBLE_EQ(*pace.left(2, 0, 0), 30);
+  EXPECT_DOUBLE_EQ(*pace.left(0, 2, 0), 10) << "kernels that are shared are not compiled";
+  pace.wave({.compileSeconds = 3, .restSeconds = 1, .compiled = 4, .tried = 4});
+  EXPECT_DOUBLE_EQ(*pace.left(4, 0, 0), 4) << "the first wave waits for workers to start";
+  pace.wave({.compileSeconds = 6, .restSeconds = 2, .compiled = 4, .tried = 4});
+  pace.wave({.compileSeconds = 300, .restSeconds = 100, .compiled = 4, .tried = 4}); // one that hung
+  EXPECT_DOUBLE_EQ(*pace.left(10, 5, 3), 10 * 1.5 + 15 * 0.5);
+  pace.wave({.compileSeconds = 0, .restSeconds = 2, .compiled = 0, .tried = 4});
   pace.finish(7);
-  EXPECT_DOUBLE_EQ(*pace.left(10, 5, 3), 10 * 2 + 5 * 0.5 + 3 * 7);
+  EXPECT_DOUBLE_EQ(*pace.left(10, 5, 3), 10 * 1.5 + 15 * 0.5 + 3 * 7);
 }

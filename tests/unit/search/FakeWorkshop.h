@@ -34,6 +34,7 @@ public:
   std::function<void()> everyCompile;      ///< e.g. to stop
 
   std::function<Fate(const Schedule &)> everyMeasurement;
+  std::function<void(const Schedule &, Measurement &)> disturbance; ///< of what is measured
 
   // Recorded.
   std::vector<std::string> compiled; ///< spec and schedule
@@ -89,6 +90,8 @@ public:
           measurement.milliseconds = time(items[i].task, items[i].image->schedule);
           if (!modelled)
             measurement.milliseconds *= 1 + noise * std::uniform_real_distribution<double>(-1, 1)(random_);
+          if (disturbance)
+            disturbance(items[i].image->schedule, measurement);
           measurement.lowMs = measurement.highMs = measurement.milliseconds;
           measurement.repeats = modelled ? 1 : effort.minRepeats;
           measurement.modelled = modelled;

@@ -56,12 +56,10 @@ EXPORT tessera_compile_code tessera_compile(const tessera_compile_request *reque
   if (fault == "hang")
     for (;;)
       pause();
-  if (fault == "abort") {
-    std::fprintf(stderr, "warning: something harmless\nLLVM ERROR: Cannot select: t7: f32 = fexp2\nPLEASE submit\n");
-    std::abort();
-  }
   if (fault == "kill")
     raise(SIGKILL);
+  if (fault == "limit") // of processor time
+    raise(SIGXCPU);
   if (fault == "exit")
     std::exit(0);
   if (fault == "garbage") { // past the redirection, as a library that kept a copy of the descriptor might
@@ -74,9 +72,18 @@ EXPORT tessera_compile_code tessera_compile(const tessera_compile_request *reque
     std::fflush(stdout);
     (void)!write(STDOUT_FILENO, "and without buffer\n", 19);
   }
-  if (fault == "flood")
+  if (fault.starts_with("flood"))
     for (int i = 0; i < 20000; ++i)
       std::fprintf(stderr, "note %d: a compiler that has much to say on standard error\n", i);
+  if (fault.ends_with("abort")) {
+    std::fprintf(stderr, "warning: something harmless\nLLVM ERROR: Cannot select: t7: f32 = fexp2\nPLEASE submit\n");
+    std::abort();
+  }
+  if (fault == "slow")
+    usleep(1500 * 1000);
+  if (fault == "spin")
+    for (volatile uint64_t turns = 0;;)
+      turns = turns + 1;
   if (fault == "refuse") {
     *error = blobOf("refused by the faulty compiler");
     return TESSERA_COMPILE_FAILED;

@@ -318,6 +318,64 @@ TEST_F(ResumeTest, AWorkerThatWasKilledFromOutsideIsNoVerdictForALaterRun) {
   EXPECT_EQ(third.compiled.size(), 0u) << "and then no more";
 }
 
+TEST_F(ResumeTest, WhatTookTooLongOnceIsTriedAgainAndTwiceNoMore) {
+  tasks.resize(1);
+  const auto slow = [&] {
+    FakeWorkshop made = workshop();
+    made.faults[candidates[2]] = {Fault::Compile, Fate::TimedOut, {Code::Internal, "killed after 60 s"}};
+    return made;
+  };
+  FakeWorkshop first = slow(), second = slow(), third = workshop();
+  EXPECT_EQ(trialOf(run(first, {}).tasks[0], candidates[2])->status, TrialStatus::TimedOut);
+  std::vector<Trial> known = readTrials(text()).trials;
+  FakeWorkshop better = workshop();
+  EXPECT_NE(trialOf(run(better, known, false).tasks[0], candidates[2])->status, TrialStatus::TimedOut);
+  EXPECT_EQ(better.compiled.size(), 1u) << "that one alone";
+  for (Trial &trial : known)
+    --trial.time; // so that the second run does not begin in the same second
+  TrialLines again;
+  const TaskOutcome outcome = run(second, known).tasks[0];
+  EXPECT_EQ(trialOf(outcome, candidates[2])->status, TrialStatus::TimedOut);
+  EXPECT_EQ(outcome.fromLog, outcome.candidates - 1);
+  for (const Trial &trial : readTrials(text()).trials)
+    if (trial.schedule.text() == candidates[2])
+      known.push_back(trial);
+  EXPECT_EQ(trialOf(run(third, known, false).tasks[0], candidates[2])->status, TrialStatus::TimedOut);
+  EXPECT_EQ(third.compiled.size(), 0u);
+}
+
+TEST_F(ResumeTest, WhatTookTooLongInTheFinalIsNotChosenByItsEarlierLine) {
+  tasks.resize(1);
+  FakeWorkshop made;
+  const std::string winner = winnerOf(run(made, {}).tasks[0]);
+  std::vector<Trial> known = readTrials(text()).trials;
+  for (const Trial &trial : std::vector(known))
+    if (trial.schedule.text() == winner) {
+      known.push_back(trial);
+      known.back().status = TrialStatus::TimedOut;
+    }
+  FakeWorkshop again;
+  EXPECT_EQ(run(again, known, false).tasks[0].fromLog + 1, run(made, {}, false).tasks[0].candidates);
+  EXPECT_EQ(again.compiled.size(), 1u) << "it is tried again";
+  for (Trial &trial : known)
+    trial.time += trial.status == TrialStatus::Measured;
+  FakeWorkshop later;
+  EXPECT_EQ(winnerOf(run(later, known, false).tasks[0]), winner) << "it went well since";
+  EXPECT_EQ(later.compiled.size(), 0u);
+}
+
+TEST_F(ResumeTest, ALogThatIsRemovedMeanwhileIsWarnedOf) {
+  FakeWorkshop made = workshop();
+  made.everyCompile = [&] { std::filesystem::remove(path); };
+  const SearchOutcome outcome = run(made, {});
+  EXPECT_TRUE(outcome.tasks[1].choice);
+  EXPECT_EQ(std::count_if(outcome.warnings.begin(), outcome.warnings.end(),
+                          [&](const std::string &warning) {
+                            return warning.find(path + " cannot be found any more") != std::string::npos;
+                          }),
+            1);
+}
+
 TEST_F(ResumeTest, ALineThatClaimsAMeasurementWithAWrongAnswerIsNotBelieved) {
   tasks.resize(1);
   FakeWorkshop made = workshop();

@@ -304,6 +304,95 @@ TEST_F(SearchTest, NoneOfTheTiedIsDroppedAfterTheFirstShortMeasurement) {
   EXPECT_EQ(trialOf(outcome, candidates[19])->measurement->repeats, 3u) << "far behind";
 }
 
+TEST_F(SearchTest, WhatWasKilledFromOutsideIsAskedAgainForTheNextShape) {
+  struct Killed : FakeWorkshop {
+    std::string compile_, verify_;
+    void compile(std::span<const Candidate> items, const Done<Compiled> &done, const Stopped &stopped) override {
+      FakeWorkshop::compile(
+          items,
+          [&](size_t i, Answered<Compiled> answer) {
+            if (items[i].task.problem.seqlenKv == 512 && items[i].schedule.text() == compile_)
+              answer = {Fate::Killed, {Code::Internal, "the compile ended by signal 9 (Killed)"}, {}};
+            done(i, std::move(answer));
+          },
+          stopped);
+    }
+    void verify(std::span<const Job> items, const Done<Verification> &done, const Stopped &stopped) override {
+      FakeWorkshop::verify(
+          items,
+          [&](size_t i, Answered<Verification> answer) {
+            if (items[i].task.problem.seqlenKv == 512 && items[i].image->schedule.text() == verify_)
+              answer = {Fate::Killed, {Code::Internal, "the verification ended by signal 9 (Killed)"}, {}};
+            done(i, std::move(answer));
+          },
+          stopped);
+    }
+  } killed;
+  tasks = {taskOf(512), taskOf(2048)};
+  killed.compile_ = candidates[0];
+  killed.verify_ = candidates[1];
+  killed.time = [this](const Task &, const Schedule &schedule) { return schedule.text() == candidates[1] ? 1 : 2; };
+  options.offered = [this](const Task &) {
+    return std::vector{*Schedule::parse(candidates[0]), *Schedule::parse(candidates[1]),
+                       *Schedule::parse(candidates[2])};
+  };
+  const Result<SearchOutcome> outcome = search(tasks, facts, options, killed, nullptr, {}, stop);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+  for (size_t i : {0, 1}) {
+    EXPECT_EQ(trialOf(outcome->tasks[0], candidates[i])->status, TrialStatus::Crashed) << i;
+    EXPECT_EQ(trialOf(outcome->tasks[1], candidates[i])->status, TrialStatus::Measured) << i;
+  }
+  EXPECT_EQ(winnerOf(outcome->tasks[1]), candidates[1]);
+  EXPECT_TRUE(outcome->tasks[1].choice->byDefault);
+}
+
+TEST_F(SearchTest, AClockThatFallsAtAnyTimeDoesNotChangeTheWinner) {
+  options.top = 40;
+  candidates = candidatesOf(tasks[0], facts, options);
+  facts = factsOf(false);
+  const auto run = [&](size_t fallsAfter) {
+    FakeWorkshop gpu;
+    gpu.modelled = false;
+    gpu.noise = 0.002;
+    gpu.time = [&](const Task &, const Schedule &schedule) {
+      const size_t place =
+          size_t(std::find(candidates.begin(), candidates.end(), schedule.text()) - candidates.begin());
+      return (schedule.text() == candidates[23] ? 1 : 1.05 + 0.01 * double(place * 7 % 41)) *
+             (gpu.measurements > fallsAfter ? 1.12 : 1);
+    };
+    const Result<SearchOutcome> outcome = search(tasks, facts, options, gpu, nullptr, {}, stop);
+    return std::pair(winnerOf(outcome->tasks[0]), gpu.measurements);
+  };
+  const auto [winner, measurements] = run(SIZE_MAX);
+  EXPECT_EQ(winner, candidates[23]);
+  EXPECT_LT(measurements, 150u);
+  for (size_t after = 0; after < measurements; ++after)
+    EXPECT_EQ(run(after).first, winner) << "after " << after << " of " << measurements;
+}
+
+TEST_F(SearchTest, OneThatWasStoppedEarlyWhileTheDeviceWasHeldBackIsTimedAgain) {
+  workshop.modelled = false;
+  facts = factsOf(false);
+  times({{7, 5}});
+  for (const size_t when : {1, 2}) { // among all, in the first round among the best half
+    size_t asked = 0;
+    workshop.disturbance = [&](const Schedule &schedule, Measurement &measurement) {
+      if (schedule.text() == candidates[7])
+        ++asked;
+      else if (when == 2 && schedule.text() == candidates[8])
+        measurement.milliseconds = 4.9; // the leader until then
+      if (schedule.text() != candidates[7] || asked != when)
+        return;
+      measurement.milliseconds *= 5;
+      measurement.throttled = true;
+    };
+    const TaskOutcome outcome = runOne();
+    EXPECT_EQ(winnerOf(outcome), candidates[when == 1 ? 7 : 8]) << when;
+    EXPECT_EQ(trialOf(outcome, candidates[7])->status, TrialStatus::Measured) << "in the final";
+    EXPECT_FALSE(trialOf(outcome, candidates[7])->measurement->throttled);
+  }
+}
+
 TEST_F(SearchTest, AWorkshopThatCannotWorkIsAnErrorAndNoListOfFailures) {
   for (const std::string &candidate : candidates)
     workshop.faults[candidate] = {Fault::Compile, Fate::Broken, {Code::NoDevice, "no worker"}};

@@ -4,9 +4,11 @@
 #include "autotune/search/Workers.h"
 #include "tests/unit/search/FakeWorkshop.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 #include <unistd.h>
 
@@ -83,6 +85,13 @@ Result<std::unique_ptr<Rig>> Rig::open(const Device &) { return std::unique_ptr<
 
 int main(int count, char **arguments) {
   const std::string what = count > 1 ? arguments[1] : "";
+  if (const char *file = std::getenv("FAULTY_STARTS")) // as many fail as it has bytes
+    if (std::error_code error; const auto left = std::filesystem::file_size(file, error)) {
+      if (!error) {
+        std::filesystem::resize_file(file, left - 1);
+        raise(SIGKILL);
+      }
+    }
   if (what == "worker")
     return serve(STDIN_FILENO, STDOUT_FILENO);
   if (what == "parent")

@@ -68,6 +68,7 @@ struct WorkersTest : testing::Test {
     unsetenv("FAULTY_SCHEDULES");
     unsetenv("FAULTY_RIG");
     unsetenv("FAULTY_DELAY_MS");
+    unsetenv("FAULTY_STARTS");
     options.command = {WORKER_PROGRAM, "worker"};
     options.jobs = 2;
     options.device = "sim:a100";
@@ -225,7 +226,93 @@ TEST_F(WorkersTest, ACompilerThatHangsIsKilledWhileTheOtherGoesOn) {
   std::vector<Answered<Compiled>> kernels;
   EXPECT_LT(secondsOf([&] { kernels = compile(); }), 3);
   EXPECT_EQ(fates(kernels), allDoneBut(1, Fate::TimedOut));
-  EXPECT_EQ(kernels[1].status.message(), "the compile was killed after 1.5 s");
+  EXPECT_EQ(kernels[1].status.message(), "the compile was killed after 1.5 s in which it did nothing");
+}
+
+TEST_F(WorkersTest, ACompilerThatNeverEndsIsKilledOnceItHadItsProcessorTime) {
+  fault("spin", 1);
+  options.slowestSeconds = 1;
+  const std::vector<Answered<Compiled>> kernels = compile();
+  EXPECT_EQ(fates(kernels), allDoneBut(1, Fate::TimedOut));
+  EXPECT_EQ(kernels[1].status.message(), "the compile was killed after 1.0 s of processor time");
+}
+
+TEST_F(WorkersTest, TimeInWhichAllWereSuspendedIsNotHeldAgainstThem) {
+  setenv("FAULTY_DELAY_MS", "300", 1);
+  options.slowestSeconds = 1;
+  start();
+  candidates.resize(3);
+  std::vector<Fate> all(candidates.size(), Fate::Broken);
+  bool suspended = false;
+  workers->compile(
+      candidates,
+      [&](size_t index, Answered<Compiled> answer) {
+        all[index] = answer.fate;
+        if (std::exchange(suspended, true))
+          return;
+        const std::vector<pid_t> children = childrenOf(getpid());
+        for (pid_t pid : children)
+          kill(pid, SIGSTOP);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        for (pid_t pid : children)
+          kill(pid, SIGCONT);
+      },
+      [] { return false; });
+  EXPECT_EQ(all, std::vector<Fate>(candidates.size(), Fate::Done));
+}
+
+TEST_F(WorkersTest, ASignalThatEndsAWholeJobEndsNoWorker) {
+  setenv("FAULTY_DELAY_MS", "300", 1);
+  start();
+  std::vector<pid_t> before;
+  std::jthread sender([&] {
+    within(2, [&] { return (before = childrenOf(getpid())).size() == 2; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200)); // in the middle of a compile
+    for (pid_t pid : before)
+      for (int signal : {SIGTERM, SIGINT, SIGHUP})
+        kill(pid, signal);
+  });
+  EXPECT_EQ(fates(compile()), std::vector<Fate>(candidates.size(), Fate::Done));
+  sender.join();
+  EXPECT_EQ(childrenOf(getpid()), before);
+}
+
+TEST_F(WorkersTest, WhereMemoryRunsOutTheKernelTakesAWorkerFirst) {
+  const auto scoreOf = [](const std::string &process) {
+    int score = -2000;
+    std::ifstream("/proc/" + process + "/oom_score_adj") >> score;
+    return score;
+  };
+  compile();
+  for (pid_t pid : childrenOf(getpid()))
+    EXPECT_EQ(scoreOf(std::to_string(pid)), std::min(scoreOf("self") + 500, 1000));
+}
+
+TEST_F(WorkersTest, AnErrorBehindMuchTalkIsFound) {
+  fault("flood-abort", 2);
+  const std::vector<Answered<Compiled>> kernels = compile();
+  EXPECT_EQ(fates(kernels), allDoneBut(2, Fate::Crashed));
+  EXPECT_NE(kernels[2].status.message().find("LLVM ERROR: Cannot select: t7"), std::string::npos)
+      << kernels[2].status.text();
+}
+
+TEST_F(WorkersTest, AWorkerThatDoesNotComeUpIsStartedAgainButNotForEver) {
+  const std::string file = testing::TempDir() + "tessera-starts-" + std::to_string(getpid());
+  setenv("FAULTY_STARTS", file.c_str(), 1);
+  options.jobs = 1;
+  candidates.resize(2);
+  for (const size_t deaths : {2, 3}) {
+    std::ofstream(file) << std::string(deaths, 'x');
+    workers.reset();
+    const std::vector<Answered<Compiled>> kernels = compile();
+    EXPECT_EQ(fates(kernels), std::vector<Fate>(2, deaths < 3 ? Fate::Done : Fate::Broken)) << deaths;
+    EXPECT_EQ(kernels[0].status.message().find(
+                  "ended by signal 9 (Killed) before it could be asked anything, 3 times") != std::string::npos,
+              deaths == 3)
+        << kernels[0].status.text();
+  }
+  unsetenv("FAULTY_STARTS");
+  std::filesystem::remove(file);
 }
 
 TEST_F(WorkersTest, TimeoutsAdaptToWhatCompilesTook) {
@@ -253,8 +340,11 @@ TEST_F(WorkersTest, ARequestWhoseWorkerIsKilledFromOutsideIsAskedOnceMore) {
     const char *what;
     size_t times, left;
     Fate fate;
-  } cases[] = {
-      {"kill-times", 1, 0, Fate::Done}, {"kill-times", 3, 1, Fate::Crashed}, {"abort-times", 3, 2, Fate::Crashed}};
+  } cases[] = {{"kill-times", 1, 0, Fate::Done},
+               {"kill-times", 3, 1, Fate::Killed},
+               {"limit-times", 1, 0, Fate::Done},
+               {"limit-times", 2, 0, Fate::Killed},
+               {"abort-times", 3, 2, Fate::Crashed}};
   for (const auto &[what, times, left, fate] : cases) {
     std::ofstream(file) << std::string(times, 'x');
     unsetenv("FAULTY_SCHEDULES");
@@ -263,9 +353,9 @@ TEST_F(WorkersTest, ARequestWhoseWorkerIsKilledFromOutsideIsAskedOnceMore) {
     const std::vector<Answered<Compiled>> kernels = compile();
     EXPECT_EQ(fates(kernels), allDoneBut(3, fate)) << what;
     EXPECT_EQ(std::filesystem::file_size(file), left) << what;
-    const bool twice =
-        kernels[3].status.text().find("ended by signal 9 (Killed)\n  hint: it was so twice") != std::string::npos;
-    EXPECT_EQ(twice, fate == Fate::Crashed && what[0] == 'k') << kernels[3].status.text();
+    const std::string text = kernels[3].status.text();
+    EXPECT_EQ(text.find("\n  hint: it was so twice") != std::string::npos, fate == Fate::Killed) << text;
+    EXPECT_EQ(killedFromOutside(text), fate == Fate::Killed) << text;
   }
   unsetenv("FAULTY_TIMES");
   std::filesystem::remove(file);
@@ -456,6 +546,34 @@ TEST_F(WorkersTest, ABudgetThatEndsWhileOthersCompileKeepsTheDefault) {
   EXPECT_EQ(task.candidates, texts.size());
   EXPECT_TRUE(task.comparedAll);
   EXPECT_TRUE((*outcome)->outOfBudget);
+}
+
+TEST_F(WorkersTest, ABudgetThatEndsWhileTheDefaultCompilesWaitsForIt) {
+  const SearchOptions brief{.top = 12, .seconds = 1.5, .limits = fewValues()};
+  const std::vector<std::string> texts = candidatesOf(taskOf(), factsOf(), brief);
+  std::string lines = "slow " + texts[0] + "\n"; // as long as the budget; the second is there at once
+  for (size_t i = 2; i < texts.size(); ++i)
+    lines += "hang " + texts[i] + "\n";
+  setenv("FAULTY_SCHEDULES", lines.c_str(), 1);
+  start();
+  const std::atomic<bool> stop{false};
+  const Result<SearchOutcome> outcome = search(std::vector{taskOf()}, factsOf(), brief, *workers, nullptr, {}, stop);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+  const TaskOutcome &task = outcome->tasks[0];
+  ASSERT_TRUE(task.choice);
+  EXPECT_TRUE(task.choice->byDefault);
+  EXPECT_TRUE(task.comparedAll);
+  EXPECT_FALSE(task.complete);
+  EXPECT_LT(task.seconds, 4);
+}
+
+TEST_F(WorkersTest, OnlyAnAnswersOwnSignalTellsThatItWasKilled) {
+  EXPECT_TRUE(killedFromOutside("the compile ended by signal 15 (Terminated)"));
+  EXPECT_TRUE(killedFromOutside("the verification ended by signal 9 (Killed)\n  hint: it was so twice"));
+  EXPECT_FALSE(killedFromOutside("the compile ended by signal 6 (Aborted): ld ended by signal 9 (Killed)"));
+  EXPECT_FALSE(killedFromOutside("the compile ended with exit code 1: the compile ended by signal 9 (Killed)"));
+  EXPECT_FALSE(killedFromOutside("the compile ended by signal "));
+  EXPECT_FALSE(killedFromOutside(""));
 }
 
 TEST_F(WorkersTest, WrongOptionsAreRefused) {

@@ -278,6 +278,44 @@ TEST(Space, B4_74_WhatMattersForOneShapeOnlyIsNotAmongAnothersSchedules) {
     EXPECT_LE(schedule.headGroup, schedule.packHeads ? 2u : 8u);
 }
 
+TEST(Space, GroupsBeginWithTheLongestTilesWhicheverEndTheyAreAt) {
+  Task causal = causalTask(), mirror = causal;
+  mirror.spec.mask = Mask::window(0, std::nullopt, Align::TopLeft);
+  for (const Task &task : {causal, mirror}) {
+    const TileOrder longest = task == causal ? TileOrder::LastFirst : TileOrder::FirstFirst;
+    const Space space = *Space::of(task, target("sm_80"));
+    size_t groups = 0, persistent = 0;
+    for (size_t i = 1; i < space.legal.size(); ++i) {
+      const Schedule &one = space.legal[i];
+      if (one.headGroup > 1 || one.persistent)
+        EXPECT_EQ(one.order, longest) << one.text();
+      groups += one.headGroup > 1, persistent += one.persistent;
+    }
+    EXPECT_TRUE(groups > 100 && persistent > 100) << task.spec.text();
+  }
+}
+
+TEST(Space, PackedHeadsTakeTheirTilesInTurnToo) {
+  for (const Problem &problem :
+       {Problem{4, 32, 8, 512, 512}, Problem{1, 32, 8, 2048, 2048}, Problem{1, 8, 2, 300, 300}}) {
+    Task task = causalTask();
+    task.problem = problem;
+    const Space space = *Space::of(task, target("sm_80"));
+    const auto most = [&](bool packed) {
+      unsigned group = 0;
+      for (const Schedule &one : space.legal)
+        if (one.packHeads == packed)
+          group = std::max(group, one.headGroup);
+      return group;
+    };
+    EXPECT_EQ(most(false), std::min<int64_t>(64, problem.batch * problem.heads));
+    EXPECT_EQ(most(true), problem.batch * problem.kvHeads);
+  }
+  Task longKeys = causalTask();
+  longKeys.problem = {1, 32, 8, 16384, 16384}; // 8 MB of K and V of each KV head
+  EXPECT_EQ(knob("head_group").values(longKeys, target("sm_80")), (std::vector<std::string>{"1", "16", "4"}));
+}
+
 TEST(Preference, B4_77_OrdersByDefaultSharedMemoryRegistersAndText) {
   const Task task = causalTask();
   const Target on = target("sm_80");

@@ -1,6 +1,7 @@
 // TuningRecord: buckets of shapes, and which record answers (B4).
 #include "runtime/spec/TuningRecord.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -79,9 +80,27 @@ TEST(TuningRecord, B4_74_ASimulatorsRecordAnswersForThatSimulatorAlone) {
   EXPECT_FALSE(isSimulatedDevice(a100));
 }
 
-TEST(TuningRecord, B4_77_TiesGoToTheFirst) {
-  EXPECT_EQ(choose({record(512, 32), record(512, 48)}, {4, 32, 8, 512, 512}).first, 32u);
-  EXPECT_EQ(choose({record(512, 48), record(512, 32)}, {4, 32, 8, 600, 600}).first, 48u);
+TEST(TuningRecord, B4_77_TiesGoToTheLast) {
+  EXPECT_EQ(choose({record(512, 32), record(512, 48)}, {4, 32, 8, 512, 512}).first, 48u);
+  EXPECT_EQ(choose({record(512, 48), record(512, 32)}, {4, 32, 8, 600, 600}).first, 32u);
+}
+
+TEST(TuningRecord, B4_74_AShapeIsMoreThanWhatBatchAndHeadsMultiplyTo) {
+  std::vector<TuningRecord> records = {record(512, 16), record(512, 32), record(512, 48), record(300, 64)};
+  records[1].problem = {1, 128, 32, 512, 512};
+  records[2].problem = {32, 4, 1, 512, 512};
+  const auto expect = [&](unsigned tileKv, RecordMatch match, const Problem &problem) {
+    EXPECT_EQ(choose(records, problem), std::pair(tileKv, match));
+  };
+  for (int turn = 0; turn < 2; ++turn) { // in whatever order they were recorded
+    expect(16, RecordMatch::Exact, {4, 32, 8, 512, 512});
+    expect(32, RecordMatch::Exact, {1, 128, 32, 512, 512});
+    expect(48, RecordMatch::Exact, {32, 4, 1, 512, 512});
+    expect(64, RecordMatch::Exact, {4, 32, 8, 300, 300});
+    expect(turn == 0 ? 48 : 16, RecordMatch::Bucket, {2, 64, 16, 512, 512}); // the newest of the nearest
+    expect(64, RecordMatch::Bucket, {2, 64, 16, 300, 300});
+    std::ranges::reverse(records);
+  }
 }
 
 } // namespace
