@@ -33,6 +33,7 @@ bool isRefused(const Trial &trial) {
   case TrialStatus::TimedOut:
   case TrialStatus::Faulted:
   case TrialStatus::Wrong:
+  case TrialStatus::Killed:
     return true;
   }
   return true;
@@ -56,12 +57,21 @@ using Group = std::vector<const Trial *>;
 
 bool isBroken(const Trial &trial) {
   return trial.status == TrialStatus::Wrong || trial.status == TrialStatus::Faulted ||
-         (trial.verification && !trial.verification->right);
+         trial.status == TrialStatus::Crashed || (trial.verification && !trial.verification->right);
+}
+
+/// Leaves the timed trials of one schedule that its timeouts leave in force: what took too long once may have been held
+/// up by something else, and stands again where it went well since; what did twice does not.
+void dropDoubtful(Group &timed, const std::vector<int64_t> &timeouts) {
+  std::erase_if(timed, [&](const Trial *trial) {
+    return timeouts.size() > 1 || (!timeouts.empty() && trial->time != 0 && trial->time < timeouts.front());
+  });
 }
 
 /// Whether the trial says how its schedule compares with others: by a time, or by why it cannot be chosen at all.
 bool isCompared(const Trial &trial) {
-  return trial.measurement || isRefused(trial) || trial.status == TrialStatus::Duplicate;
+  return trial.measurement || (isRefused(trial) && trial.status != TrialStatus::Killed) ||
+         trial.status == TrialStatus::Duplicate;
 }
 
 std::optional<Choice> choiceOf(const Group &group, double margin, int64_t now) {
@@ -74,6 +84,7 @@ std::optional<Choice> choiceOf(const Group &group, double margin, int64_t now) {
   std::set<std::string> broken, refused;
   std::map<std::string, Group> bySchedule;
   std::map<std::string, Schedule> compared;
+  std::map<std::string, std::vector<int64_t>> timeouts;
   for (const Trial *trial : sorted.counting) {
     const std::string schedule = trial->schedule.text();
     if (isTimed(*trial))
@@ -84,7 +95,15 @@ std::optional<Choice> choiceOf(const Group &group, double margin, int64_t now) {
       compared.emplace(schedule, trial->schedule);
     if (isBroken(*trial))
       broken.insert(schedule);
+    if (trial->status == TrialStatus::TimedOut)
+      timeouts[schedule].push_back(trial->time);
   }
+  for (const auto &[schedule, times] : timeouts)
+    if (const auto timed = bySchedule.find(schedule); timed != bySchedule.end()) {
+      dropDoubtful(timed->second, times);
+      if (timed->second.empty())
+        bySchedule.erase(timed);
+    }
   const auto age = [&](const Trial *trial) { return recency(trial->time, now); };
   const int64_t newest = age(*std::ranges::max_element(sorted.counting, {}, age));
   for (const Trial *trial : sorted.others) // what broke since then is not known to be mended

@@ -1,12 +1,14 @@
 // What no tuner can have found out, whoever says that it did.
 #include "autotune/log/Trial.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
 namespace tessera::tune {
 namespace {
 
+constexpr size_t kMostName = 256;
 constexpr double kLeastMs = 1e-6, kMostMs = 1e9; ///< a nanosecond; eleven days
 
 Status refuse(std::string why) { return Status(Code::File, std::move(why)); }
@@ -37,6 +39,10 @@ Status plausible(const Prediction &prediction) {
 } // namespace
 
 Status plausible(const Trial &trial) {
+  // What a driver says fits on a line; this goes into records, which engines compare devices by.
+  if (trial.device.size() > kMostName ||
+      std::ranges::any_of(trial.device, [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+    return refuse("a device's name that no driver gives");
   for (const std::optional<Prediction> *prediction : {&trial.before, &trial.after})
     if (*prediction)
       if (Status status = plausible(**prediction); !status)

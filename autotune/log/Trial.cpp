@@ -11,7 +11,7 @@ constexpr int kVersion = 1;
 constexpr size_t kMostText = 4096; ///< of a text for people
 
 constexpr std::string_view statusNames[] = {"measured", "predicted", "duplicate", "spills", "failed",
-                                            "crashed",  "timed out", "faulted",   "wrong"};
+                                            "crashed",  "timed out", "faulted",   "wrong",  "killed"};
 
 void addText(Json &json, const char *key, std::string_view text) {
   size_t end = std::min(text.size(), kMostText);

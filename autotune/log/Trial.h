@@ -23,6 +23,7 @@ enum class TrialStatus : uint8_t {
   TimedOut,  ///< its compile or its run took too long and was killed
   Faulted,   ///< the launch failed on the device
   Wrong,     ///< gave a wrong answer
+  Killed,    ///< its process was ended from outside, twice: nothing is known of it
 };
 std::string_view name(TrialStatus status); ///< measured, predicted, duplicate, ..., timed out, ...
 

@@ -61,9 +61,9 @@ struct Choice {
   bool tied = false;              ///< others were within the margin; the fixed order decided
   /// The schedules that the winner was compared with, itself included: those with a time, or with a reason for which
   /// they cannot be chosen. By text.
-  std::vector<Schedule> compared;
+  std::vector<Schedule> compared{};
   std::vector<LeftOut>
-      leftOut;         ///< trials of other tools; what they found best may be better, or may not be so any more
+      leftOut{};       ///< trials of other tools; what they found best may be better, or may not be so any more
   double gain() const; ///< default's time over the winner's; 1 where there is no default
 };
 
@@ -77,8 +77,9 @@ struct Choice {
 ///
 /// The least time wins; of those within `margin` of it (relative), the first by preference() (B4_77). Never a trial
 /// that is not plausible(): one with a modelled time of a GPU or whose schedule is not legal (any more) (B4_74). Never
-/// a schedule that was not found right, that gave a wrong answer or faulted in any trial (of other tools: in any that
-/// is newer than all that count), or whose measurement was stopped early.
+/// a schedule that was not found right, that gave a wrong answer, faulted or crashed in any trial (of other tools: in
+/// any that is newer than all that count), that took too long twice, or once since it was timed, or whose measurement
+/// was stopped early.
 std::vector<Choice> choose(std::span<const Trial> trials, double margin = 0.01, int64_t now = secondsNow());
 
 } // namespace tessera::tune

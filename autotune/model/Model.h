@@ -18,7 +18,7 @@ struct Term {
 struct Prediction {
   double milliseconds = 0;
   std::vector<Term> terms{}; ///< in a fixed order, all of them always
-  std::string bound;       ///< the term that rules
+  std::string bound{};       ///< the term that rules
   unsigned blocksPerSm = 0;
   double waves = 0;                  ///< blocks over resident blocks of the whole GPU
   double memoryBytes = 0, flops = 0; ///< of device memory, and useful ones of visible scores: for the roofline

@@ -73,6 +73,8 @@ std::string_view statusWords(TrialStatus status) {
     return "launch failed";
   case TrialStatus::Wrong:
     return "wrong answer";
+  case TrialStatus::Killed:
+    return "killed from outside";
   }
   return "unknown";
 }

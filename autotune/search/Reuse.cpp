@@ -1,6 +1,5 @@
 // Trials of a log in the place of those that would be made again.
 #include "autotune/search/TaskSearch.h"
-#include "autotune/search/Workers.h"
 
 #include <algorithm>
 
@@ -83,8 +82,8 @@ bool TaskSearch::standsStill(const Trial &logged, const Entrant &entrant) const 
     return !run_.options.keepSpilling && !entrant.required;
   case TrialStatus::Predicted:
     return !entrant.trial.isDefault && logged.measurement && beaten(logged);
-  case TrialStatus::Crashed:
-    return !killedFromOutside(logged.reason);
+  case TrialStatus::Killed:
+    return false;
   default:
     return true;
   }

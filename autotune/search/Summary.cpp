@@ -23,6 +23,8 @@ std::string_view classOf(TrialStatus status) {
     return "failed on the device";
   case TrialStatus::Wrong:
     return "gave a wrong answer";
+  case TrialStatus::Killed:
+    return "killed from outside, with the process that compiled or ran it";
   default:
     return {};
   }

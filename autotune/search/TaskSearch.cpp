@@ -284,8 +284,9 @@ void TaskSearch::warnOfWrong(const Trial &trial) {
 void TaskSearch::endByFate(Entrant &entrant, Fate fate, const Status &status, bool compiling) {
   switch (fate) {
   case Fate::Crashed:
-  case Fate::Killed: // which the reason says, and a later run tries again
     return end(entrant, TrialStatus::Crashed, status.text());
+  case Fate::Killed:
+    return end(entrant, TrialStatus::Killed, status.text());
   case Fate::TimedOut:
     return end(entrant, TrialStatus::TimedOut, status.text());
   case Fate::Refused:

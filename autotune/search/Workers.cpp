@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fmt/format.h>
 #include <numeric>
 #include <poll.h>
@@ -354,16 +353,6 @@ void Workers::lose(Slot &slot, Round &round, const std::string &late) {
 }
 
 } // namespace
-
-bool killedFromOutside(std::string_view reason) {
-  for (std::string_view what : workNames)
-    if (const std::string begin = fmt::format("the {} ended by signal ", what); reason.starts_with(begin)) {
-      int signal = 0;
-      const char *end = reason.data() + reason.size();
-      return std::from_chars(reason.data() + begin.size(), end, signal).ec == std::errc() && isFromOutside(signal);
-    }
-  return false;
-}
 
 Result<std::unique_ptr<Workshop>> makeWorkers(const WorkerOptions &options) {
   if (options.command.empty())

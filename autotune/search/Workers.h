@@ -30,9 +30,6 @@ struct WorkerOptions {
 /// of them verify, measure and predict, on a GPU one does. InvalidArgument where the options are wrong.
 Result<std::unique_ptr<Workshop>> makeWorkers(const WorkerOptions &options);
 
-/// Whether the text of an answer's status is that of one that is Killed; for logs.
-bool killedFromOutside(std::string_view reason);
-
 /// Serves requests from `in` on `out` until `in` ends: the whole of `tessera worker`. The exit code. Standard output,
 /// where that is `out`, is led to standard error, so that nothing but answers goes there.
 int serve(int in, int out);

@@ -27,6 +27,7 @@ constexpr std::string_view words[] = {
     "timed out",
     "faulted",
     "wrong",
+    "killed",
     "sm_86",
     "1e999",
     "-1",

@@ -403,7 +403,8 @@ Command declareBundleBuild(CLI::App &app) {
       ->group("Content");
   app.add_option("--sign", flags->signKey, "sign with this private key")->type_name("KEYFILE")->group("Content");
   addOutput(app, flags->output, "the bundle to write");
-  addValue(app, "--jobs", flags->jobs, parsePositive, "compiles at a time (default: one for each processor)", "N")
+  addValue(app, "--jobs", flags->jobs, parsePositive,
+           "compiles at a time (default: one for each processor that may be used)", "N")
       ->group("Compiling");
   flags->cache.addTo(app);
   app.footer("Example:\n  tessera bundle build --specs specs.json --targets sm_80,sm_86 -o app.tsb\n"

@@ -142,7 +142,8 @@ void TuneFlags::addTo(CLI::App &app) {
   addValue(app, "--margin", margin, parseMargin,
            "times nearer than this are equal, and a fixed order decides (default 1%)", "P%")
       ->group("Search");
-  addValue(app, "--jobs", jobs, parsePositive, "compiles at a time (default: one for each processor)", "N")
+  addValue(app, "--jobs", jobs, parsePositive, "compiles at a time (default: one for each processor that may be used)",
+           "N")
       ->group("Search");
   addValue(app, "--shard", shard, parseShard, "only this part of the search; the logs of all parts make the whole",
            "I/N")

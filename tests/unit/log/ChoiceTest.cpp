@@ -122,6 +122,24 @@ TEST(Choice, OnlyWhatWasFoundRightWins) {
       << "a machine may have been busy";
 }
 
+TEST(Choice, WhatCrashedOrHungSinceItWasTimedNeverWins) {
+  Trial timed = measured(32, 1), again = measured(32, 1), slower = measured(48, 2);
+  const auto winner = [&](std::vector<Trial> trials) {
+    trials.push_back(slower);
+    const std::vector<Choice> choices = choose(trials);
+    return choices.empty() ? 0 : choices[0].winner.schedule.tileKv;
+  };
+  Trial hung = refused(32, TrialStatus::TimedOut), hungAgain = hung;
+  hung.time = timed.time + 10;
+  hungAgain.time = timed.time + 20;
+  again.time = timed.time + 30;
+  EXPECT_EQ(winner({timed, refused(32, TrialStatus::Crashed)}), 48u);
+  EXPECT_EQ(winner({timed, hung}), 48u) << "in the last round";
+  EXPECT_EQ(winner({timed, hung, again}), 32u) << "it went well since";
+  EXPECT_EQ(winner({timed, hung, hungAgain, again}), 48u);
+  EXPECT_EQ(winner({timed, refused(32, TrialStatus::Killed)}), 32u) << "by somebody else";
+}
+
 TEST(Choice, NoModelledTimeWinsForAGpuAndNoMeasuredOneForASimulator) {
   Trial modelled = measured(32, 0.1), simulated = measured(48, 0.2);
   modelled.measurement->modelled = true;

@@ -176,6 +176,9 @@ TEST(TrialLines, WhatNoTunerCanHaveFoundIsDamaged) {
   };
   const auto simulated = [](Trial &trial, Measurement &) { trial.device += " (Tessera simulator)"; };
   const std::pair<Trial, const char *> cases[] = {
+      {with([](Trial &trial, Measurement &) { trial.device += "\x1b[2J"; }), "a device's name that no driver gives"},
+      {with([](Trial &trial, Measurement &) { trial.device.resize(300, 'x'); }),
+       "a device's name that no driver gives"},
       {with([](Trial &, Measurement &m) { m.modelled = true; }),
        "a modelled time of 'NVIDIA A100-SXM4-80GB', which is no simulator"},
       {with(simulated), "a measured time of 'NVIDIA A100-SXM4-80GB (Tessera simulator)', which is a simulator"},

@@ -305,13 +305,13 @@ TEST_F(ResumeTest, AWorkerThatWasKilledFromOutsideIsNoVerdictForALaterRun) {
   tasks.resize(1);
   FakeWorkshop made = workshop();
   const Status killed(Code::Internal, "the compile ended by signal 9 (Killed)", "it was so twice");
-  made.faults[candidates[2]] = {Fault::Compile, Fate::Crashed, killed};
+  made.faults[candidates[2]] = {Fault::Compile, Fate::Killed, killed};
   made.faults[candidates[4]].status = Status(Code::Internal, "the compile ended by signal 11 (Segmentation fault)");
-  EXPECT_EQ(trialOf(run(made, {}).tasks[0], candidates[2])->status, TrialStatus::Crashed);
+  EXPECT_EQ(trialOf(run(made, {}).tasks[0], candidates[2])->status, TrialStatus::Killed);
   FakeWorkshop again = workshop();
   const TaskOutcome second = run(again, readTrials(text()).trials).tasks[0];
   ASSERT_EQ(again.compiled.size(), 1u) << "that one alone";
-  EXPECT_NE(trialOf(second, candidates[2])->status, TrialStatus::Crashed);
+  EXPECT_NE(trialOf(second, candidates[2])->status, TrialStatus::Killed);
   EXPECT_EQ(trialOf(second, candidates[4])->status, TrialStatus::Crashed);
   FakeWorkshop third = workshop();
   run(third, readTrials(text()).trials);

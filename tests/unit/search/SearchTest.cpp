@@ -339,7 +339,7 @@ TEST_F(SearchTest, WhatWasKilledFromOutsideIsAskedAgainForTheNextShape) {
   const Result<SearchOutcome> outcome = search(tasks, facts, options, killed, nullptr, {}, stop);
   ASSERT_TRUE(outcome.ok()) << outcome.status().text();
   for (size_t i : {0, 1}) {
-    EXPECT_EQ(trialOf(outcome->tasks[0], candidates[i])->status, TrialStatus::Crashed) << i;
+    EXPECT_EQ(trialOf(outcome->tasks[0], candidates[i])->status, TrialStatus::Killed) << i;
     EXPECT_EQ(trialOf(outcome->tasks[1], candidates[i])->status, TrialStatus::Measured) << i;
   }
   EXPECT_EQ(winnerOf(outcome->tasks[1]), candidates[1]);
