@@ -1,6 +1,7 @@
 // The two streams, by fwrite: fmt::print throws where a stream takes no more.
 #include "autotune/cli/Print.h"
 
+#include "autotune/cli/Commands.h"
 #include "autotune/report/Visible.h"
 
 #include <cstdio>
@@ -26,6 +27,11 @@ std::string indented(std::string_view text) {
 
 void sayText(std::string_view text) { sayRaw(indented(tune::report::visible(text))); }
 void sayRaw(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void remark(const CommonFlags &common, std::string_view text) {
+  if (!common.quiet)
+    say("tessera: {}\n", text);
+}
 
 void showText(std::string_view text) {
   const std::string safe = tune::report::visible(text);

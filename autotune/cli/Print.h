@@ -10,6 +10,8 @@
 
 namespace tessera::cli {
 
+struct CommonFlags;
+
 /// A message on stderr: what it quotes of files, logs and drivers is made safe for a terminal, and its further lines
 /// stand below its first, so that no text of others looks like a message of its own. Where stderr takes none it is
 /// lost: nobody listens, and the exit code still tells.
@@ -17,6 +19,9 @@ void sayText(std::string_view text);
 template <typename... T> void say(fmt::format_string<T...> format, T &&...values) {
   sayText(fmt::format(format, std::forward<T>(values)...));
 }
+
+/// A message that is no error: not where --quiet is given.
+void remark(const CommonFlags &common, std::string_view text);
 
 /// On stderr as it is: for control sequences of our own.
 void sayRaw(std::string_view text);

@@ -1,5 +1,6 @@
 // tessera tune --dry-run, --status and --explain: questions that try nothing.
 #include "autotune/cli/DeviceChoice.h"
+#include "autotune/cli/Print.h"
 #include "autotune/cli/tune/BundleWorkshop.h"
 #include "autotune/cli/tune/LogTasks.h"
 #include "autotune/cli/tune/TuneSession.h"

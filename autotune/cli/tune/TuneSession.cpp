@@ -36,11 +36,6 @@ Result<std::pair<std::string, std::string>> identify(const TuneFlags &flags, con
 
 } // namespace
 
-void remark(const CommonFlags &common, const std::string &text) {
-  if (!common.quiet)
-    say("tessera: {}\n", text);
-}
-
 Result<tune::TrialLines> readLogs(const std::vector<std::string> &paths, bool mayLack, const CommonFlags &common) {
   tune::TrialLines merged;
   std::vector<std::vector<tune::Trial>> logs;

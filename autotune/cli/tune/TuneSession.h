@@ -13,9 +13,6 @@
 
 namespace tessera::cli {
 
-/// On stderr unless quiet.
-void remark(const CommonFlags &common, const std::string &text);
-
 /// What logs hold, merged, damaged lines said. A log that is not there yet is empty where `mayLack`.
 Result<tune::TrialLines> readLogs(const std::vector<std::string> &paths, bool mayLack, const CommonFlags &common);
 /// Those of --replay, or that of --log.

@@ -52,12 +52,14 @@ bool obeyed(const std::string &text) {
 
 TEST_F(TuneLogs, TextsOfOthersDoNothingToATerminal) {
   const std::string evil = "GPU\x1b[2J\u202e\u009b31m\x7f\ntessera: all is well\n";
-  tune::Trial good = trial(gpu + evil, 64), wrong = trial(evil, 96);
+  const std::string name = "GPU\u202e\u009b31m"; // without what makes a line no trial
+  tune::Trial good = trial(gpu + name, 64), wrong = trial(name, 96);
   wrong.status = tune::TrialStatus::Wrong;
   wrong.reason = evil;
   wrong.verification->right = false;
   log("l", good);
   log("l", wrong);
+  log("l", trial(evil, 64)); // passed over, which is said
   for (const char *arguments : {"--replay l --no-record", "--status --log l", "--replay l --no-record --json",
                                 "--explain 64 --head-dim 64 --heads 4 --log l --device sim:a100"}) {
     tune(arguments);
@@ -68,7 +70,7 @@ TEST_F(TuneLogs, TextsOfOthersDoNothingToATerminal) {
     }
   }
   const nlohmann::json report = json("tune --replay @l --no-record", 1);
-  EXPECT_EQ(report["tasks"][1]["device"], gpu + evil) << "in JSON it is the same text";
+  EXPECT_EQ(report["tasks"][1]["device"], gpu + name) << "in JSON it is the same text";
   // The row of a table is one line.
   tune("--status --log l");
   const std::string out = read("out");
