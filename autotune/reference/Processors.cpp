@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -22,7 +23,7 @@ std::optional<double> quotaOf(const fs::path &group) {
   std::string quota;
   double allowed = 0, period = 0;
   if (readFields(group / "cpu.max", quota, period)) // "max" is no limit
-    allowed = std::atof(quota.c_str());
+    allowed = std::strtod(quota.c_str(), nullptr);
   else if (!readFields(group / "cpu.cfs_quota_us", allowed) || !readFields(group / "cpu.cfs_period_us", period))
     return std::nullopt;
   return allowed > 0 && period > 0 ? std::optional(allowed / period) : std::nullopt;

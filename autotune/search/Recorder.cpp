@@ -17,7 +17,7 @@ void Recorder::append(const TaskEnd &end) {
     check(log_->append(end));
 }
 
-void Recorder::check(Status written) {
+void Recorder::check(const Status &written) {
   if (written || logFailed_)
     return;
   logFailed_ = true;

@@ -25,7 +25,7 @@ public:
   SearchEvent counts{}; ///< what events carry beside kind, trial and times
 
 private:
-  void check(Status written);
+  void check(const Status &written);
 
   SearchOutcome &outcome_;
   TrialLog *log_; // may be null

@@ -89,12 +89,13 @@ RecordLines readRecordLines(std::string_view text) {
     return readLines(text, mostBytes, [&](std::string_view line) -> Status {
       bool formed = false;
       Result<TuningRecord> record = readRecord(line, formed);
-      if (!record && !formed)
-        return record.status();
-      if (record)
+      if (record) {
         lines.records.push_back(*std::move(record));
-      else
-        lines.foreign.emplace_back(line.substr(0, line.find_last_not_of(" \t\r") + 1));
+        return {};
+      }
+      if (!formed)
+        return record.status();
+      lines.foreign.emplace_back(line.substr(0, line.find_last_not_of(" \t\r") + 1));
       return complainOfForeign ? record.status() : Status();
     });
   };
