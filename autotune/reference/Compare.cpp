@@ -11,6 +11,7 @@ namespace tessera::reference {
 namespace {
 
 constexpr int kGroups = 66; ///< bit width of the number of visible keys; 0 for rows that see nothing
+constexpr int kOneKey = 1;  ///< the group of rows that see one key
 constexpr int64_t kSmallGroup =
     64; ///< elements below which a maximum says too little, and the whole tensor's bound serves
 constexpr double kDivision = 0x1p-21; ///< relative error of a reciprocal, a product and sums in f32
@@ -31,7 +32,7 @@ struct Term {
   double plainError = 0, rounding = 0;
   double plainSquares = 0, roundingSquares = 0, squares = 0; ///< sums, for the root mean squares
   double largest = 0;                                        ///< of |ref|
-  double score = 0; ///< at least the largest |score| that counts, after scale and softcap
+  double score = 0;                                          ///< the largest |score| where each row has one
   int64_t count = 0;
 
   void add(double plain, double ref, DType outType) {
@@ -48,8 +49,8 @@ struct Term {
       roundingSquares += (double(back) - rounded) * (double(back) - rounded);
     }
   }
-  /// What a kernel errs by where a plain framework is exact, as in rows of one key: it divides by its row sum, and its
-  /// weights are exponentials of scores that f32 holds (N1).
+  /// What a kernel errs by where a plain framework is exact, as in rows of one key: it divides by its row sum, and
+  /// there its weights are exponentials of scores that f32 holds (N1).
   double arithmetic() const { return (kDivision + kScore * score) * largest; }
   double bound(double factor) const { return factor * plainError + 2 * rounding; }
   bool noisy(double factor) const {
@@ -124,14 +125,16 @@ Comparison compare(const View &out, const LseView *lse, const Answer &exact, con
     whole.add(plain.outAt(b, i, h, c), ref, out.type);
     Term &group = groups[groupOf(i)];
     group.add(plain.outAt(b, i, h, c), ref, out.type);
-    if (const double lse = exact.lseAt(b, h, i); std::isfinite(lse)) // the largest score and ln(keys) above it at most
-      group.score = std::max(group.score, std::fabs(lse) + std::log(2) * groupOf(i));
+    if (groupOf(i) == kOneKey && std::isfinite(exact.lseAt(b, h, i))) // which is the score of that key (N6)
+      group.score = std::max(group.score, std::fabs(exact.lseAt(b, h, i)));
   });
   verdict.plainError = whole.plainError;
   verdict.bound = whole.bound(factor);
   double bounds[kGroups];
   for (int g = 0; g < kGroups; ++g)
-    bounds[g] = (groups[g].count < kSmallGroup ? whole : groups[g]).bound(factor) + groups[g].arithmetic();
+    bounds[g] = groups[g].count >= kSmallGroup ? groups[g].bound(factor) + groups[g].arithmetic()
+                : g == kOneKey                 ? verdict.bound + groups[g].arithmetic()
+                                               : verdict.bound;
   verdict.bound = std::max(verdict.bound, *std::ranges::max_element(bounds));
 
   double worst = 0; // how far beyond its bound

@@ -36,12 +36,12 @@ struct Comparison {
 /// Error bound: 2 max|pt - ref| + 2 max|(ref + 0.3 - 0.3) - ref|, the last term in out's type; with softcap three times
 /// the first term. It is applied to the whole tensor and again to the rows grouped by how many keys they see (within a
 /// factor of two), since rows of a few keys have errors large enough to hide a wrong key among hundreds. There f32
-/// arithmetic is added, for rows that a plain framework gets exactly: four roundings of the largest value, and what two
-/// roundings of the largest score make of a weight. In each group the root mean square error must also stay within
-/// twice that of the plain framework plus one rounding and that arithmetic, so that a fault in every element cannot
-/// stay below the maximum. NaN against a number is a failure; a NaN or Inf of the answer is met by the same one, or by
-/// that of the plain framework. LSE bound: 1e-3 for 16-bit inputs; for tf32 1e-3 + 2 max|pt - ref|; for precise f32
-/// 1e-5 + 2 max|pt - ref|.
+/// arithmetic is added, for rows that a plain framework gets exactly: four roundings of the largest value, and in
+/// rows of one key what two roundings of the score make of a weight. In each group the root mean square error must also
+/// stay within twice that of the plain framework plus one rounding and that arithmetic, so that a fault in every
+/// element cannot stay below the maximum. NaN against a number is a failure; a NaN or Inf of the answer is met by the
+/// same one, or by that of the plain framework. LSE bound: 1e-3 for 16-bit inputs; for tf32 1e-3 + 2 max|pt - ref|; for
+/// precise f32 1e-5 + 2 max|pt - ref|.
 Comparison compare(const View &out, const LseView *lse, const Answer &exact, const Answer &plain,
                    const Problem &problem, DType inType, Precision precision);
 
