@@ -54,11 +54,12 @@ struct OwnShape {
     reference::Problem what = reference::Problem::of(spec);
     const Mask mask = std::exchange(what.mask, Mask::full());
     what.scale = spec.effectiveScale();
-    reference::Answer exact{{1, rows, problem.seqlenKv, 1, 1, int64_t(spec.headDim), int64_t(spec.valueDim)}, {}, {}},
-        plain = exact;
+    reference::Answer exact{{1, rows, 0, 1, 1, int64_t(spec.headDim), int64_t(spec.valueDim)}, {}, {}}, plain = exact;
     for (int64_t n = 0; n < rows; ++n) {
       const int64_t row = n * step;
       const reference::KeyRange keys = reference::visibleKeys(mask, row, problem.seqlenQ, problem.seqlenKv);
+      // The verdict groups rows by what they see, not by what there is.
+      exact.sizes.keyLength = std::max(exact.sizes.keyLength, keys.end - keys.begin);
       const auto view = [&](Input input, const std::vector<std::byte> &bytes, int64_t length) {
         return reference::View::dense(bytes.data(), spec.dtype,
                                       {1, length, 1, input == Input::V ? spec.valueDim : spec.headDim});

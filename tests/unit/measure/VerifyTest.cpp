@@ -278,13 +278,13 @@ TEST(Verdict, OfAComparisonIsItsWorst) {
 const Task ownShape{specOf(64, Mask::causal(Align::BottomRight)), {2, 2, 1, 150, 200}};
 
 Result<Verification> verifyAtOwnShape(const KernelImage &image, const Result<NaiveAttention> &naive,
-                                      double mostFlops = 40e12, double mostSeconds = 100) {
+                                      double mostFlops = 40e12, double mostSeconds = 100, const Task &task = ownShape) {
   const Result<Kernel> kernel = Kernel::load(image, simulatedA100());
   if (!kernel)
     return kernel.status();
   const auto simulator = *SimulatorControl::of(simulatedA100());
   const ScopedSimulatorOptions quick(*simulator, {{"checks", false}, {"counters", false}});
-  return verifyOwnShape(*kernel, simulatedA100(), ownShape, naive, mostFlops, mostSeconds);
+  return verifyOwnShape(*kernel, simulatedA100(), task, naive, mostFlops, mostSeconds);
 }
 
 TEST(OwnShape, TheNaiveKernelAgreesAndNoticesAMutant) {
@@ -333,6 +333,17 @@ TEST(OwnShape, WithoutNvrtcASampleOfRowsIsComparedAndItSaysSo) {
       verifyAtOwnShape(compiled(ownShape.spec, scheduleOf(everySchedule), "no-rescale-u"), none);
   ASSERT_TRUE(wrong) << wrong.status().text();
   EXPECT_FALSE(wrong->right);
+}
+
+TEST(OwnShape, N14_SampledRowsAreJudgedByTheKeysThatTheySee) {
+  SKIP_WITHOUT_COMPILER();
+  Task task{specOf(64, Mask::window(0, 0, Align::BottomRight)), ownShape.problem};
+  task.spec.outDType = DType::F32;
+  task.spec.scale = 4.0f;
+  const Result<Verification> verdict = verifyAtOwnShape(compiled(task.spec, scheduleOf(everySchedule)),
+                                                        Status(Code::Unsupported, "none"), 40e12, 100, task);
+  ASSERT_TRUE(verdict) << verdict.status().text();
+  EXPECT_TRUE(verdict->right) << verdict->complaint;
 }
 
 TEST(OwnShape, AWriteBesideTheOutputIsWrong) {
